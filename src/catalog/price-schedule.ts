@@ -56,6 +56,19 @@ function toSets(entries: readonly ScheduledEntry[]): Pick<PricesToCome, "prices"
   };
 }
 
+/**
+ * Finds how many prices of a feed to come find no room in the list of their name, as things are: it has become
+ * longer since they were loaded. They are left out when their moment comes.
+ */
+export function findLeftOut(current: CatalogPicture): (coming: PricesToCome) => number {
+  const leftOut = new Map<string, number>();
+  takeForce(createWorkingCopy(current), current.schedules, ({ id }, entries) => {
+    for (const [name, ofName] of Map.groupBy(entries, (entry) => entry.name))
+      leftOut.set(`${id} ${name}`, ofName.length);
+  });
+  return ({ id, name }) => leftOut.get(`${id} ${name}`) ?? 0;
+}
+
 /** Takes prices to come back. The plan throws `schedule_not_found`, also for those that have taken force. */
 export function planScheduleDelete(id: number, actor: Actor): CatalogPlan<void> {
   return (current) => {

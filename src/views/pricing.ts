@@ -69,7 +69,10 @@ export function toHeldPriceView({
 }
 
 /** Prices to come; null leaves the prices, or the variants, that there are. */
-export function toPricesToComeView({ id, atUs, name, version, prices, variants }: PricesToCome) {
+export function toPricesToComeView(
+  { id, atUs, name, version, prices, variants }: PricesToCome,
+  leftOutCount: number,
+) {
   return {
     id,
     effective_from: formatInstant(atUs),
@@ -78,6 +81,7 @@ export function toPricesToComeView({ id, atUs, name, version, prices, variants }
     version,
     pricing: prices && toPricingView(prices),
     price_variants: variants && toVariantsView(variants),
+    ...(leftOutCount > 0 && { left_out: leftOutCount }),
   };
 }
 

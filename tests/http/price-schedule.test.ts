@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { VARIANTS_MAX } from "#catalog/variant-list.ts";
 import { call, startHarness, type Harness } from "./support.ts";
 
 let harness: Harness;
@@ -42,6 +43,24 @@ describe("GET /admin/v1/pricing/schedule", () => {
       { ...row, effective_from: LATER, pricing: { input_tokens: 9 }, price_variants: null },
     ]);
     expect(await scheduled("?limit=1&offset=1")).toEqual([schedule[1]]);
+  });
+
+  test("tells how many prices of a feed will be left out, where the list of their name has become full meanwhile", async () => {
+    const entry = { model: "m", unit: "input_tokens", price_per_million: 3, effective_from: SOON };
+    const entries = [{ ...entry, when: { tier: "flex" } }, { ...entry, when: { tier: "priority" } }, entry];
+    await send("POST", "/admin/v1/pricing", { version: "v", entries });
+    expect((await scheduled())[0]).not.toHaveProperty("left_out");
+    const toVariants = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({
+        when: { input_over: index + 1 },
+        pricing: { input_tokens: 1 },
+      }));
+    await send("PATCH", `${MODELS}/m`, { price_variants: toVariants(VARIANTS_MAX) });
+    expect((await scheduled())[0]).toMatchObject({ model: "m", left_out: 2 });
+    await send("PATCH", `${MODELS}/m`, { price_variants: toVariants(VARIANTS_MAX - 1) });
+    expect((await scheduled())[0]).toMatchObject({ model: "m", left_out: 1 });
+    await send("PATCH", `${MODELS}/m`, { price_variants: [] });
+    expect((await scheduled())[0]).not.toHaveProperty("left_out");
   });
 
   test("of a model also has what comes for a name that it has prices from, and nothing of others", async () => {

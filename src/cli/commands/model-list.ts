@@ -78,7 +78,7 @@ function toVariantRows({ price_variants: variants = [] }: ModelView): readonly (
 type Coming = AnswerOf<"GET /admin/v1/pricing/schedule">["schedule"][number];
 
 function toComingRows(coming: Coming): readonly (readonly string[])[] {
-  const { effective_from: from, model, pricing, price_variants: variants } = coming;
+  const { effective_from: from, model, pricing, price_variants: variants, left_out: leftOut } = coming;
   const place = `from ${from.slice(0, 19)}Z`;
   return [
     ...(pricing === null
@@ -89,6 +89,15 @@ function toComingRows(coming: Coming): readonly (readonly string[])[] {
       `${place}, ${toPrintable(toConditionWords(when))}`,
       describePrices(set),
     ]),
+    ...(leftOut === undefined
+      ? []
+      : [
+          [
+            "left out then",
+            place,
+            `${toCounted(leftOut, "price")}: remove a price variant of ${toPrintable(model)} before`,
+          ],
+        ]),
   ];
 }
 

@@ -231,8 +231,8 @@ const COMMANDS: readonly RouteCommand[] = [
     about: "show prices to come, the next first",
     table: {
       rows: ["schedule"],
-      columns: ["id", "effective_from", "model", "pricing", "price_variants", "version"],
-      spare: ["version", "price variants"],
+      columns: ["id", "effective_from", "model", "pricing", "price_variants", "version", "left_out"],
+      spare: ["version", "price variants", "left_out"],
     },
     help: "Each takes force by itself at its moment. Prices are per million.",
     examples: ["lockport pricing schedule", "lockport pricing schedule --model gpt-5 --json"],

@@ -7,7 +7,7 @@ import { HeldPrice, ListPricing, PricesToCome, PricingList, PricingLoad } from "
 import { INSTANT, MODEL, PAGE, PRICING } from "#http/schemas/examples.ts";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import { listPricedNames } from "#catalog/price-history.ts";
-import { listPricesToCome } from "#catalog/price-schedule.ts";
+import { findLeftOut, listPricesToCome } from "#catalog/price-schedule.ts";
 import { countRepriceable, listBackdated, type RepriceableDeps } from "#http/api/repriceable.ts";
 import { toActor } from "#http/door/guard.ts";
 import {
@@ -159,7 +159,9 @@ export function pricingRoutes(deps: RepriceableDeps) {
         const found = listPricesToCome(current);
         const names = model === "" ? null : listPricedNames(current, model);
         const rows = names === null ? found : found.filter(({ name }) => names.includes(name));
-        return { schedule: slicePage(rows, page).map(toPricesToComeView), ...pageView(page, rows.length) };
+        const findCount = findLeftOut(current);
+        const schedule = slicePage(rows, page).map((coming) => toPricesToComeView(coming, findCount(coming)));
+        return { schedule, ...pageView(page, rows.length) };
       },
     }),
     route({

@@ -199,6 +199,13 @@ export const PricesToCome = view("PricesToCome", {
   version: nullable(Type.String({ description: "Of the feed." })),
   pricing: nullable(ModelPricing),
   price_variants: nullable(PriceVariants),
+  left_out: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        "Prices under conditions that will be left out at that moment, since the price variants of the name are full: remove a variant before.",
+    }),
+  ),
 });
 
 const Repriced = {

@@ -16,7 +16,7 @@ import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant, NOW_STEP_MS, useNow } from "../../components/instant.tsx";
 import { TableSkeleton } from "../../components/skeleton.tsx";
 import { ChangeQuestion, Section } from "../../lists/row-panel.tsx";
-import { formatCount } from "../../text/format.ts";
+import { formatCount, formatCounted } from "../../text/format.ts";
 
 /** The prices of a model as they held, hold and will hold, the newest first. */
 export function PriceHistory({ model }: { readonly model: string }) {
@@ -49,6 +49,12 @@ function ToCome({ model }: { readonly model: string }) {
                 <Instant value={row.effective_from} format="minute" />
               </span>
               <span className="block text-xs break-words text-ink-soft">{toPriceWords(row, model)}</span>
+              {row.left_out !== undefined && (
+                <span className="block text-xs text-warn">
+                  {formatCounted(row.left_out, "price")} will be left out: the price variants are full. Remove
+                  one before.
+                </span>
+              )}
             </span>
             <Button
               size="sm"
