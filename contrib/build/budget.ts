@@ -1,7 +1,7 @@
 import type { EncodedFile } from "./file.ts";
 
 /** Budget of all files that the first page fetches, compressed by gzip: 0.2 s at 8 Mbit/s. */
-export const FIRST_LOAD_BYTES_MAX = 230_000;
+export const FIRST_LOAD_BYTES_MAX = 200_000;
 
 export interface Weighed {
   readonly path: string;

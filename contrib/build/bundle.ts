@@ -1,5 +1,6 @@
-import { extname, join, resolve } from "node:path";
+import { basename, extname, join, relative, resolve } from "node:path";
 import { contentTypeOf, type PageFile } from "./file.ts";
+import { mergeModules } from "./merge.ts";
 import { renameByContent } from "./names.ts";
 
 export type Mode = "production" | "development";
@@ -21,13 +22,15 @@ export interface ModulesRequest {
   /** Folder of the sources. */
   readonly folder: string;
   readonly mode: Mode;
-  /** Sources, from `folder`, that a first visit loads by itself after the entry. */
+  /** Sources, from `folder`, that a first visit loads by itself after the entry: they are in the entry's file. */
   readonly firstParts: readonly string[];
+  /** Sources, from `folder`, that are loaded later and share a file, by the name of that file; any other has one of its own. */
+  readonly groups: { readonly [name: string]: readonly string[] };
 }
 
 /** A module, what it imports at once, and what it loads later. Throws where a first part is loaded by nothing. */
 export async function bundleModules(request: ModulesRequest): Promise<Modules> {
-  const { entrypoint, folder, mode, firstParts } = request;
+  const { entrypoint, folder, mode, firstParts, groups } = request;
   const { outputs, metafile } = await Bun.build({
     ...toBrowserOptions(mode),
     entrypoints: [entrypoint],
@@ -35,6 +38,8 @@ export async function bundleModules(request: ModulesRequest): Promise<Modules> {
     splitting: true,
     minChunkSize: CHUNK_BYTES_MIN,
     publicPath: "/",
+    // Files that are needed together are put together, or asked for together, by `mergeModules`.
+    modulePreload: mode === "development",
     naming: { entry: NAMING, chunk: NAMING, asset: NAMING },
     metafile: true,
   });
@@ -49,16 +54,15 @@ export async function bundleModules(request: ModulesRequest): Promise<Modules> {
     built.push({ path, contentType, bytes: await toBytes(output), isFirstLoad: first.has(path) });
   }
   // In development other names would put the source maps out of step.
-  const files = mode === "production" ? await finish(built) : new Map(built.map((file) => [file.path, file]));
-  const pathOf = (path: string) => files.get(path)?.path ?? path;
-  return {
-    entry: pathOf(entryPath),
-    files: [...files.values()],
-    preloads: [...first]
-      .filter((path) => path !== entryPath)
-      .map(pathOf)
-      .sort(),
-  };
+  if (mode === "development") {
+    const preloads = [...first].filter((path) => path !== entryPath).sort();
+    return { entry: entryPath, files: built, preloads };
+  }
+  const homes = findHomes({ first, groups, folder, metafile });
+  const files = await merge(built, homes, findLoaded(metafile));
+  const main = files.find(({ isFirstLoad }) => isFirstLoad);
+  if (main === undefined) throw new Error(`${entrypoint} made no module`);
+  return { entry: main.path, files, preloads: [] };
 }
 
 /** A script that runs where it stands, before the page is painted: Bun's html bundling would put it into the deferred module. */
@@ -120,31 +124,78 @@ function findImported(roots: readonly string[], { outputs }: Bun.BuildMetafile):
   return imported;
 }
 
-/** Old path → file with short names inside, which are chosen by what stands in a file: its own name has to be settled before. */
-async function finish(built: readonly PageFile[]): Promise<ReadonlyMap<string, PageFile>> {
-  const named = renameByContent(built);
-  const shortened = await Promise.all([...named.values()].map(shortenNames));
-  const renamed = renameByContent(shortened);
-  const pairs = [...named].map(([old, { path }]): [string, PageFile | undefined] => [old, renamed.get(path)]);
-  return new Map(pairs.flatMap(([old, file]) => (file === undefined ? [] : [[old, file]])));
+/** The outputs that something loads by `import()`. */
+function findLoaded({ outputs }: Bun.BuildMetafile): ReadonlySet<string> {
+  const loaded = Object.values(outputs).flatMap(({ imports }) =>
+    imports.filter(({ kind }) => kind === "dynamic-import").map(({ path }) => toPath(path)),
+  );
+  return new Set(loaded);
 }
 
+/** Shared by parts that are loaded by a press; shared by groups only. */
+const SHARED_BY_PARTS = "parts";
+const SHARED = "shared";
+
+interface HomesRequest extends Pick<ModulesRequest, "groups" | "folder"> {
+  readonly first: ReadonlySet<string>;
+  readonly metafile: Bun.BuildMetafile;
+}
+
+/** Output → the name of its file. None imports one that imports it: what two files need is in a third. */
+function findHomes({ first, groups, folder, metafile }: HomesRequest): ReadonlyMap<string, string> {
+  const homes = new Map([...first].map((path) => [path, "main"]));
+  const users = new Map<string, Set<string>>();
+  for (const [output, { entryPoint }] of Object.entries(metafile.outputs)) {
+    const path = toPath(output);
+    if (entryPoint === undefined || first.has(path)) continue;
+    const source = relative(folder, resolve(entryPoint)).replaceAll("\\", "/");
+    const group = Object.keys(groups).find((name) => groups[name]?.includes(source));
+    for (const used of findImported([path], metafile)) {
+      if (first.has(used)) continue;
+      users.set(
+        used,
+        (users.get(used) ?? new Set()).add(group ?? `${ALONE}${basename(path).replace(/-[^-]*$/, "")}`),
+      );
+    }
+  }
+  for (const [path, names] of users) {
+    const [only = "", ...others] = names;
+    const isOfPart = [...names].some((name) => name.startsWith(ALONE));
+    homes.set(path, others.length === 0 ? only.replace(ALONE, "") : isOfPart ? SHARED_BY_PARTS : SHARED);
+  }
+  return homes;
+}
+
+/** Marks a part that is in no group. */
+const ALONE = "part ";
+
 /**
- * One output, minified once more by itself: Bun shares its short names among all files that are made together, so that the
- * entry would grow with every page (by 7 KB of 193 compressed, at 30 files).
+ * The files that the outputs are put into, each minified by itself: Bun shares its short names among all files that are made
+ * together, so that the entry would grow with every page. Names by content come first, since the order of the outputs decides
+ * how names in a file are shortened, and Bun's own names are others in each folder.
  */
-async function shortenNames(file: PageFile): Promise<PageFile> {
-  if (!file.path.endsWith(".js")) return file;
-  const name = "/module.js";
-  const { outputs } = await Bun.build({
-    entrypoints: [name],
-    files: { [name]: file.bytes },
-    external: ["*"],
-    target: "browser",
-    format: "esm",
-    minify: true,
+async function merge(
+  built: readonly PageFile[],
+  homes: ReadonlyMap<string, string>,
+  loaded: ReadonlySet<string>,
+): Promise<readonly PageFile[]> {
+  const named = [...renameByContent(built)].toSorted(([, one], [, other]) =>
+    one.path < other.path ? -1 : 1,
+  );
+  const scripts = named.filter(([, { path }]) => path.endsWith(".js"));
+  const merged = await mergeModules(
+    scripts.map(([old, { path, bytes }]) => ({
+      path,
+      text: new TextDecoder().decode(bytes),
+      group: homes.get(old) ?? "main",
+      isLoaded: loaded.has(old),
+    })),
+  );
+  const files = merged.map(({ group, path, bytes }): PageFile => {
+    return { path, bytes, contentType: contentTypeOf(".js"), isFirstLoad: group === "main" };
   });
-  return { ...file, bytes: await toBytes(getOnly(outputs)) };
+  const others = named.filter(([, { path }]) => !path.endsWith(".js")).map(([, file]) => file);
+  return [...renameByContent([...files, ...others]).values()];
 }
 
 function getOnly(outputs: readonly Bun.BuildArtifact[]): Bun.BuildArtifact {

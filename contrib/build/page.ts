@@ -10,6 +10,35 @@ import { compileStyles } from "./styles.ts";
 const UI_FOLDER = join(import.meta.dir, "../../ui");
 /** The modules that Overview always draws: the files behind these count as the first load. */
 const FIRST_PARTS = ["pages/overview.tsx"];
+/** Pages that share a file, which is loaded for the first of them: what one of them needs the others mostly need as well. */
+const PAGE_GROUPS = {
+  reports: [
+    "pages/usage.tsx",
+    "pages/statement.tsx",
+    "pages/requests.tsx",
+    "pages/requests/column-popover.tsx",
+    "pages/errors.tsx",
+    "filters/comparison.tsx",
+  ],
+  models: [
+    "pages/models.tsx",
+    "pages/models/what-if.tsx",
+    "pages/models/prices.tsx",
+    "pages/models/repricing.tsx",
+    "pages/models/price-history.tsx",
+  ],
+  own: ["pages/playground.tsx", "pages/secrets.tsx", "pages/settings.tsx", "pages/not-found.tsx"],
+  admin: [
+    "shell/admin-only.tsx",
+    "pages/setup.tsx",
+    "pages/providers.tsx",
+    "pages/people.tsx",
+    "pages/limits.tsx",
+    "pages/reconcile.tsx",
+    "pages/audit.tsx",
+  ],
+  shared: ["components/virtual-body.tsx"],
+} as const;
 /** Set in development only. */
 const RELOAD_SCRIPT = join(UI_FOLDER, "reload-on-rebuild.ts");
 
@@ -25,6 +54,8 @@ export interface PageOptions {
   readonly mode?: Mode;
   /** Folder of `index.html`. */
   readonly folder?: string;
+  /** Modules that share a file, by its name. */
+  readonly groups?: { readonly [name: string]: readonly string[] };
   /** Modules that the entry loads later, and that a first visit needs all the same; from `folder`. */
   readonly firstParts?: readonly string[];
 }
@@ -34,6 +65,7 @@ export async function buildPage({
   mode = "production",
   folder = UI_FOLDER,
   firstParts = folder === UI_FOLDER ? FIRST_PARTS : [],
+  groups = folder === UI_FOLDER ? PAGE_GROUPS : {},
 }: PageOptions = {}): Promise<BuiltPage> {
   const html = await Bun.file(join(folder, "index.html")).text();
   checkHtml(html);
@@ -49,7 +81,7 @@ export async function buildPage({
     const source = join(folder, reference);
     if (!existsSync(source)) throw new Error(`ui/index.html names ${reference}, which does not exist`);
     if (extname(source) === ".tsx") {
-      const modules = await bundleModules({ entrypoint: source, folder, mode, firstParts });
+      const modules = await bundleModules({ entrypoint: source, folder, mode, firstParts, groups });
       for (const file of modules.files) add(file);
       links.set(reference, modules.entry);
       preloads.push(...modules.preloads);
