@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState, type ComponentType } from "react";
 import { importPart, reloadIfStale } from "./stale.ts";
 
-/** On a line that is quick enough nothing flickers. */
-const PATIENCE_MS = 150;
+/** What takes longer is said to be on its way; on a line that is quick enough nothing flickers. */
+export const PATIENCE_MS = 150;
 
 export interface OnDemand<Props extends object> {
   /** Null until it was wanted and is there: a stand-in is drawn meanwhile. */

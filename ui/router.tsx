@@ -9,7 +9,9 @@ import {
 import { meQuery } from "./api/session.ts";
 import { hasUnsaved } from "./form/unsaved.ts";
 import { takeReturnPath } from "./shell/return-path.ts";
+import { PATIENCE_MS } from "./on-demand.ts";
 import { RootFailure, RouteFailure } from "./shell/route-failure.tsx";
+import { RoutePending } from "./shell/route-pending.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { importPart } from "./stale.ts";
 import {
@@ -46,6 +48,7 @@ const signIn = createRoute({
   validateSearch: readSignInSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/sign-in.tsx")), "SignInPage"),
   errorComponent: RootFailure,
+  pendingMs: Infinity,
 });
 
 /** Everything but the sign-in: who is not signed in goes there, and comes back to where they were. */
@@ -65,6 +68,8 @@ const shell = createRoute({
   },
   component: Shell,
   errorComponent: RootFailure,
+  // Until it is known who is signed in, the frame of the html stands.
+  pendingMs: Infinity,
 });
 
 const overview = createRoute({
@@ -247,6 +252,9 @@ export function createPageRouter(context: RouterContext) {
     // What is shown is asked for by the pages themselves, and kept by the query cache.
     defaultPreloadStaleTime: 0,
     defaultErrorComponent: RouteFailure,
+    defaultPendingComponent: RoutePending,
+    defaultPendingMs: PATIENCE_MS,
+    defaultPendingMinMs: 0,
     scrollRestoration: true,
   });
 }

@@ -14,6 +14,7 @@ import { Form, SubmitButton } from "../form/form.tsx";
 import { useForm } from "../form/use-form.ts";
 import { BindStep } from "../providers/bind-models.tsx";
 import { ConnectStep } from "../providers/connect-step.tsx";
+import { AnswerView } from "../reports/answer.tsx";
 import { KEY } from "../secrets/secret-kind.ts";
 import { SecretReveal, useUncopied } from "../secrets/secret-reveal.tsx";
 import { SECRET_TERMS } from "../secrets/secret-terms.tsx";
@@ -32,18 +33,16 @@ interface Progress {
 
 /** From an empty installation to its first request: one page, one step after the other. */
 export function SetupPage() {
-  const { done } = useSetup();
+  const { done, failure, retry } = useSetup();
   const [progress, setProgress] = useState<Progress | null>(null);
   // Where an earlier visit left off; from then on this page knows by itself.
   if (progress === null && done !== null) setProgress({ ...NOTHING, step: toNextStep(done) ?? "request" });
   return (
     <div className="mx-auto max-w-5xl">
       <PageHead title="Setup" lead="A provider, its models, a key, and a first request." />
-      {progress === null ? (
-        <SkeletonText lines={12} />
-      ) : (
-        <Steps progress={progress} onChange={(part) => setProgress({ ...progress, ...part })} />
-      )}
+      <AnswerView answer={{ data: progress, failure, retry }} skeleton={<SkeletonText lines={12} />}>
+        {(known) => <Steps progress={known} onChange={(part) => setProgress({ ...known, ...part })} />}
+      </AnswerView>
     </div>
   );
 }
@@ -76,14 +75,17 @@ function Steps({ progress, onChange }: StepsProps) {
             : "Where models run: a hosted service, or a server of your own. It is tested before it is saved."
         }
       >
-        {providers.data === undefined ? (
-          <SkeletonText lines={8} />
-        ) : (
-          <ConnectStep
-            takenNames={names}
-            onCreated={({ name }, found) => onChange({ step: "model", provider: name, found })}
-          />
-        )}
+        <AnswerView
+          answer={{ data: providers.data, failure: providers.error, retry: providers.refetch }}
+          skeleton={<SkeletonText lines={8} />}
+        >
+          {() => (
+            <ConnectStep
+              takenNames={names}
+              onCreated={({ name }, found) => onChange({ step: "model", provider: name, found })}
+            />
+          )}
+        </AnswerView>
       </StepCard>
       <StepCard
         number={2}

@@ -49,6 +49,9 @@ export function toNextStep(done: SetupDone): SetupStep | null {
 export interface Setup {
   /** Null until it is known, and where it could not be found out. */
   readonly done: SetupDone | null;
+  /** Why it could not be found out; null while it may still be. */
+  readonly failure: Error | null;
+  readonly retry: () => unknown;
   readonly isAdmin: boolean;
   /** While something is missing; once nothing is, until it is dismissed. */
   readonly isShown: boolean;
@@ -79,8 +82,11 @@ export function useSetup(): Setup {
   if (isMissing && stage !== "missing") setStage("missing");
   if (done !== null && !isMissing && stage === "missing") setStage("completed");
   useFreshReports(done?.request === false);
+  const failed = [requests, providers, models, keys, callable, myKeys].filter(({ error }) => error !== null);
   return {
     done,
+    failure: done === null ? (failed[0]?.error ?? null) : null,
+    retry: () => Promise.all(failed.map(({ refetch }) => refetch())),
     isAdmin,
     isShown: isMissing || stage === "completed",
     dismiss: () => setStage("dismissed"),

@@ -196,33 +196,39 @@ function isAskedByPerson({ queryKey }: { readonly queryKey: readonly unknown[] }
   return queryKey[0] !== KEYS.me[0];
 }
 
-/** The first page, its figures and whatever is pressed at once go before. */
+/** The first page, its figures and whatever is pressed at once go before the first, and a pause before each of the others. */
 const AFTER_MS = 5_000;
 
 /**
- * Loads the other pages' files, one after the other, once the browser has nothing else to do, so that a page opens at once. Not
- * for a reader who asks for little data.
+ * Loads the other pages' files in advance, so that a page opens at once: one each time that the browser has had a pause and has
+ * nothing else to do. Not for a reader who asks for little data.
  */
 function usePrefetchedPages(pages: readonly NavigationItem[]): void {
   const router = useRouter();
   useEffect(() => {
     if (hasLittleData()) return undefined;
-    let isOver = false;
-    const prefetch = async () => {
-      for (const { to } of pages) {
-        await untilIdle();
-        if (isOver) return;
-        // Only in advance: what cannot be had now is asked for again when it is opened.
-        await router.preloadRoute({ to }).catch(() => null);
-      }
+    let timer = 0;
+    const prefetch = async ([next, ...others]: readonly NavigationItem[]) => {
+      if (next === undefined) return;
+      await untilIdle();
+      if (timer === ENDED) return;
+      // Only in advance: what cannot be had now is asked for again when it is opened.
+      await router.preloadRoute({ to: next.to }).catch(() => null);
+      if (timer !== ENDED) wait(others);
     };
-    const timer = setTimeout(() => void prefetch(), AFTER_MS);
+    const wait = (next: readonly NavigationItem[]) => {
+      timer = window.setTimeout(() => void prefetch(next), AFTER_MS);
+    };
+    wait(pages);
     return () => {
-      isOver = true;
       clearTimeout(timer);
+      timer = ENDED;
     };
   }, [router, pages]);
 }
+
+/** No timer has this id. */
+const ENDED = -1;
 
 /** WebKit has no idle callback: a task of its own is as near as it comes. */
 async function untilIdle(): Promise<void> {
