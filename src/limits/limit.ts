@@ -34,7 +34,7 @@ export const MEASURES: { readonly [measure in LimitMeasure]: Measure } = {
   },
   concurrent: {
     noun: "requests",
-    label: "Max concurrency",
+    label: "Concurrent",
     detail: "Requests in progress at the same time",
     units: [],
   },

@@ -51,8 +51,8 @@ describeInBrowser("fixed tags", () => {
     await shoot(page, "fixed-tags-key");
 
     await page.goto("/limits");
-    await page.getByRole("button", { name: "Create limit" }).first().click();
-    await page.getByRole("button", { name: "A monthly budget for a team by tag" }).click();
+    await page.getByRole("button", { name: "New limit" }).first().click();
+    await page.getByRole("button", { name: "A team $500 a month" }).click();
     await page.getByRole("textbox", { name: "Tag", exact: true }).fill("team:search");
     await page.getByRole("switch", { name: "Only fixed tags" }).click();
     await shoot(page, "fixed-tags-limit");

@@ -93,7 +93,7 @@ const FORMS: { readonly [name: string]: FormEntry } = {
   },
   "create-limit": {
     path: "/limits",
-    open: (page) => press(page, "Create limit"),
+    open: (page) => press(page, "New limit"),
     field: "Amount",
     typed: "12.5",
     submit: "Create",

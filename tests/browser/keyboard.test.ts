@@ -188,8 +188,8 @@ const SURFACES: readonly (readonly [
   ],
   [
     "/limits",
-    (page) => button(page, "Create limit"),
-    (page) => page.getByRole("dialog", { name: "Create limit" }),
+    (page) => button(page, "New limit"),
+    (page) => page.getByRole("dialog", { name: "New limit" }),
   ],
   [
     "/models/prices",

@@ -28,13 +28,13 @@ async function open(path = "/limits", options: Partial<VisitorOptions> = {}): Pr
   return visitor;
 }
 
-const form = (page: Page) => page.getByRole("dialog", { name: "Create limit" });
+const form = (page: Page) => page.getByRole("dialog", { name: "New limit" });
 const panel = (page: Page, name: string) => page.getByRole("dialog", { name, exact: true });
 const row = (page: Page, name: string) =>
   page.getByRole("row", { name: new RegExp(`Details of ${name}|^${name}`) });
 
 async function startMaking(page: Page, recipe: string): Promise<void> {
-  await page.getByRole("button", { name: "Create limit" }).click();
+  await page.getByRole("button", { name: "New limit" }).click();
   await form(page).getByRole("button", { name: recipe }).click();
 }
 
@@ -52,19 +52,29 @@ const RECIPES: readonly (readonly [
   recipe: string,
   fill: (page: Page) => Promise<unknown>,
   meaning: string,
+  change: string,
   limit: object,
 ])[] = [
   [
-    "20 requests a day for everyone",
+    "Each person $50 a month",
     async () => undefined,
-    "Each person: 20 requests a day. Requests beyond it are refused until midnight UTC.",
-    { subject: {}, each: "principal", measure: "requests", amount: 20, window: "day", action: "refuse" },
+    "Each person: $50.00 a month. Requests beyond it are refused until the first of the next month, 00:00 UTC.",
+    "Makes 1 limit, for each of 3 people and services, and those added later: admin, robin, sasha.",
+    { subject: {}, each: "principal", measure: "cost", amount: 50, window: "month", action: "refuse" },
   ],
   [
-    "A monthly budget for a team by tag",
+    "A team $500 a month",
     (page) => page.getByRole("textbox", { name: "Tag" }).fill("team:search"),
-    "team:search in total: $50.00 a month. Requests beyond it are refused until the first of the next month, 00:00 UTC.",
-    { subject: { tag: "team:search" }, measure: "cost", amount: 50, window: "month", unpriced: "allow" },
+    "team:search in total: $500.00 a month. Requests beyond it are refused until the first of the next month, 00:00 UTC.",
+    "Makes 1 limit, for requests with team:search. As a fixed tag no one has it.",
+    { subject: { tag: "team:search" }, measure: "cost", amount: 500, window: "month", unpriced: "allow" },
+  ],
+  [
+    "20 requests a day for each person",
+    async () => undefined,
+    "Each person: 20 requests a day. Requests beyond it are refused until midnight UTC.",
+    "Makes 1 limit, for each of 3 people and services, and those added later: admin, robin, sasha.",
+    { subject: {}, each: "principal", measure: "requests", amount: 20, window: "day", action: "refuse" },
   ],
   [
     "60 requests a minute for a key",
@@ -73,21 +83,24 @@ const RECIPES: readonly (readonly [
       await page.getByRole("option", { name: /^robin: laptop \*\*\*/ }).click();
     },
     "Key laptop of robin: 60 requests a minute. Requests beyond it are refused until enough of the last 60 seconds has passed.",
+    "Makes 1 limit, for this one alone.",
     { measure: "requests", amount: 60, window: "minute" },
   ],
   [
-    "Max concurrency 2 for a model",
+    "2 concurrent for a model",
     async (page) => {
       await page.getByRole("combobox", { name: "Model", exact: true }).fill("team");
       await page.getByRole("option", { name: "team/slow" }).click();
     },
     "Everyone · team/slow in total: 2 concurrent. Requests beyond it are refused until one ends.",
+    "Makes 1 limit, for 3 people and services together.",
     { subject: { model: "team/slow" }, measure: "concurrent", amount: 2 },
   ],
   [
-    "Warn at a monthly cost",
+    "Warn at $100 a month",
     async () => undefined,
     "Everyone in total: $100.00 a month. Requests beyond it pass, with a warning in their headers.",
+    "Makes 1 limit, for 3 people and services together.",
     { subject: {}, measure: "cost", amount: 100, window: "month", action: "warn" },
   ],
 ];
@@ -97,18 +110,19 @@ describeInBrowser("a limit", () => {
     expect(await send("team:search")).toBe(200);
     const { page } = await open();
     const known = new Set<string>();
-    for (const [recipe, fill, meaning, limit] of RECIPES) {
+    for (const [recipe, fill, meaning, change, limit] of RECIPES) {
       await startMaking(page, recipe);
       await fill(page);
       await form(page).getByText(meaning, { exact: true }).waitFor();
+      await form(page).getByText(change, { exact: true }).waitFor();
       await make(page);
       const made = (await readLimits()).find(({ id }: { id: string }) => !known.has(id));
       known.add(made.id);
       expect(made).toMatchObject(limit);
       await panel(page, made.name).waitFor();
-      if (recipe.startsWith("A monthly budget")) {
-        await page.getByText("The window already holds $2.50 of $50.00.").first().waitFor();
-        await panel(page, made.name).getByText("$47.50 left").waitFor();
+      if (recipe.startsWith("A team")) {
+        await page.getByText("The window already holds $2.50 of $500.00.").first().waitFor();
+        await panel(page, made.name).getByText("$497.50 left").waitFor();
       }
       await rest(page);
       await page.keyboard.press("Escape");
@@ -116,14 +130,15 @@ describeInBrowser("a limit", () => {
     }
     const limits = await readLimits();
     expect(limits).toHaveLength(RECIPES.length);
-    expect(limits[3].subject.key).toMatch(/^[0-9a-f-]{36}$/);
     expect(limits.map(({ name }: { name: string }) => name)).toEqual([
-      "Each person: 20 requests a day",
-      "Everyone · team/slow: 2 concurrent",
-      "Everyone: $100.00 a month, warn",
-      "Key laptop of robin: 60 requests a minute",
-      "team:search: $50.00 a month",
+      "Each person: monthly budget",
+      "Each person: requests a day",
+      "Everyone · team/slow: concurrent requests",
+      "Everyone: monthly budget, warning",
+      "Key laptop of robin: requests a minute",
+      "team:search: monthly budget",
     ]);
+    expect(limits[4].subject.key).toMatch(/^[0-9a-f-]{36}$/);
     await rest(page);
     await shoot(page, "limits-recipes");
   });
@@ -140,7 +155,7 @@ describeInBrowser("a limit", () => {
     visitor.expect(/404/);
     visitor.expect(/409/);
     const { page } = visitor;
-    await page.getByRole("button", { name: "Create limit" }).click();
+    await page.getByRole("button", { name: "New limit" }).click();
     const button = form(page).getByRole("button", { name: "Create" });
     await button.click();
     await waitForFocus(form(page).getByRole("textbox", { name: "Amount" }));
@@ -190,7 +205,7 @@ describeInBrowser("a limit", () => {
     const { page } = await open();
     await eventually(async () => {
       const line = (await row(page, "one in all").innerText()).replaceAll(/\s+/g, " ");
-      expect(line).toMatch(/^one in all Each person 1 request in total 1 of 1 requests used up never 1$/);
+      expect(line).toMatch(/^Each person one in all 1 request in total 1 of 1 requests – used up Never 1$/);
     });
     const meter = page.getByRole("meter", { name: "Used of one in all by robin" });
     expect(await meter.getAttribute("aria-valuetext")).toBe("1 of 1 requests, 100%");
@@ -214,8 +229,111 @@ describeInBrowser("a limit", () => {
       .waitFor();
     await question.getByRole("button", { name: "Delete limit" }).click();
     await details.waitFor({ state: "detached" });
-    await page.getByText("No limits yet").waitFor();
+    await page.getByRole("heading", { name: "Other limits" }).waitFor({ state: "detached" });
     expect(await send()).toBe(200);
+  });
+
+  test("that a template finds there already is changed and not made twice, and says who it refuses at once", async () => {
+    expect(await send()).toBe(200);
+    const { page } = await open();
+    await page.getByRole("button", { name: "Each person $50 a month" }).click();
+    await make(page);
+    await panel(page, "Each person: monthly budget").getByText("about").waitFor();
+    await rest(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Each person $50 a month" }).click();
+    await form(page).getByRole("textbox", { name: "Amount" }).fill("2");
+    await form(page)
+      .getByText(/^Changes 1 limit, “Each person: monthly budget” \(now \$50\.00\), for each of 3 people/)
+      .waitFor();
+    await form(page)
+      .getByText("Used up already, and refused from the next request on: robin ($2.50).", { exact: true })
+      .waitFor();
+    expect(await send()).toBe(200);
+    await form(page).getByRole("button", { name: "Change" }).click();
+    await page.getByText("Each person: monthly budget saved").waitFor();
+    expect(await readLimits()).toMatchObject([{ each: "principal", amount: 2, used: 5 }]);
+    expect(await send()).toBe(429);
+    // robin has used it up today, and sasha nothing of the same amount.
+    const today = new Date().toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+    await rest(page);
+    await page.keyboard.press("Escape");
+    await row(page, "robin").getByText(today, { exact: true }).waitFor();
+    await row(page, "robin").getByText("used up", { exact: true }).waitFor();
+    expect(await row(page, "sasha").getByText("used up").count()).toBe(0);
+  });
+
+  test("of a month is set in the table itself, which tells what it would change, and is taken back by one press", async () => {
+    await ask("POST", "/admin/v1/limits", {
+      name: "all",
+      subject: {},
+      measure: "cost",
+      amount: 4,
+      window: "month",
+    });
+    expect(await send("team:search")).toBe(200);
+    const { page } = await open();
+    const cell = (words: string) => page.getByRole("button", { name: `Budget of robin: ${words}.` });
+    const field = page.getByRole("textbox", { name: "Budget of robin, in dollars a month" });
+    await cell("none").click();
+    await field.fill("2");
+    const note = page.getByLabel("What this budget of robin would mean");
+    await note.getByText("Makes 1 limit, for robin.").waitFor();
+    await note
+      .getByText("Used up already ($2.50 this month): robin is refused from the next request on.")
+      .waitFor();
+    await page.keyboard.press("Escape");
+    await cell("none").waitFor();
+    expect(await readLimits()).toHaveLength(1);
+    await cell("none").click();
+    await field.fill("20");
+    await page.keyboard.press("Enter");
+    await page.getByText("robin: monthly budget created").waitFor();
+    await cell("$20.00").waitFor();
+    await eventually(async () =>
+      expect(await page.evaluate(() => document.activeElement?.getAttribute("aria-label"))).toBe(
+        "Budget of robin: $20.00. Change",
+      ),
+    );
+    await cell("$20.00").click();
+    await field.fill("30");
+    await page
+      .getByLabel("What this budget of robin would mean")
+      .getByText("Changes 1 limit, “robin: monthly budget” (now $20.00), for robin.")
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await cell("$30.00").waitFor();
+    await page.getByRole("button", { name: "Undo" }).first().click();
+    await cell("$20.00").waitFor();
+    expect(await readLimits()).toMatchObject([
+      { name: "all", amount: 4 },
+      { name: "robin: monthly budget", amount: 20, subject: { principal: "robin" } },
+    ]);
+  });
+
+  test("that several share tells when it was used up and who spent it, and leads to the report of it", async () => {
+    await ask("POST", "/admin/v1/limits", {
+      name: "search team",
+      subject: { tag: "team:search" },
+      measure: "cost",
+      amount: 2,
+      window: "month",
+    });
+    expect(await send("team:search")).toBe(200);
+    expect(await send("team:other")).toBe(200);
+    const { page } = await open();
+    await row(page, "search team").getByText("100% by robin").waitFor();
+    await row(page, "search team").click();
+    const spent = panel(page, "search team").getByRole("list", { name: "Spent by" });
+    await spent.getByText("$2.50").waitFor();
+    expect(await spent.getByRole("listitem").count()).toBe(1);
+    await panel(page, "search team").getByRole("link", { name: "Open in Overview" }).click();
+    await page.waitForURL(
+      (url) =>
+        url.pathname === "/" && url.searchParams.get("by") === "principal" && url.search.includes("search"),
+    );
+    await page.getByRole("rowheader", { name: "robin" }).waitFor();
+    await page.getByText("$2.50").first().waitFor();
   });
 
   test("that is switched off goes on counting and says so", async () => {

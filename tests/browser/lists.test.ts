@@ -57,7 +57,7 @@ const LISTS: readonly List[] = [
   },
   {
     path: "/limits",
-    link: "Limits",
+    link: "Budgets & limits",
     noun: "limit",
     route: "/admin/v1/limits",
     row: /opus: month/,
@@ -193,7 +193,7 @@ const SURFACES: readonly Surface[] = [
   ["/people?q=linus", press("Details of linus")],
   ["/people?tab=keys&q=ada"],
   ["/limits", press("Details of opus: month")],
-  ["/limits", press("Create limit")],
+  ["/limits", press("New limit")],
   ["/providers?q=openai", press("Settings of openai")],
   ["/providers", press("Add provider")],
   ["/models?q=gpt-5", press("Change gpt-5")],

@@ -34,7 +34,7 @@ const SURFACES: readonly (readonly [path: string, open: (page: Page) => Promise<
   ["/people", (page) => press(page, "Details of linus")],
   ["/people", (page) => press(page, "Add person or service")],
   ["/people?tab=keys", nothingMore],
-  ["/limits", (page) => press(page, "Create limit")],
+  ["/limits", (page) => press(page, "New limit")],
   ["/models/prices", (page) => press(page, "Load prices")],
   ["/models/prices", (page) => press(page, /^Set price for/)],
   ["/models/repricing?plan=1&of=smart", nothingMore],

@@ -155,15 +155,16 @@ describe("a limit in words", () => {
 
 describe("the form of a limit", () => {
   test.each([
-    [0, "Each person: 20 requests a day"],
-    [4, "Everyone: $100.00 a month, warn"],
+    [0, "Each person: monthly budget"],
+    [2, "Each person: requests a day"],
+    [5, "Everyone: monthly budget, warning"],
   ])("begins with recipe %p as %p, and could be sent", (index, name) => {
     const form = toRecipeForm(RECIPES[index] ?? { label: "", form: {} }, NEW_LIMIT);
     expect(toName(form, NAMES)).toBe(name);
     expect(Object.values(findLimitFaults(form)).filter(Boolean)).toEqual([]);
   });
 
-  test.each([1, 2, 3])("waits with recipe %p for whom it holds: it would hold for everyone", (index) => {
+  test.each([1, 3, 4])("waits with recipe %p for whom it holds: it would hold for everyone", (index) => {
     const form = toRecipeForm(RECIPES[index] ?? { label: "", form: {} }, NEW_LIMIT);
     expect(Object.values(findLimitFaults(form)).filter(Boolean)).toHaveLength(1);
     expect(toMeaning(form, NAMES)).toBeNull();
@@ -172,7 +173,7 @@ describe("the form of a limit", () => {
 
   test("keeps what was typed when another recipe is chosen, and sends only what is shown", () => {
     const typed = { ...NEW_LIMIT, name: "mine", who: "principal" as const, principal: "alice" };
-    const form = toRecipeForm(RECIPES[4] ?? { label: "", form: {} }, typed);
+    const form = toRecipeForm(RECIPES[5] ?? { label: "", form: {} }, typed);
     expect(form).toMatchObject({ name: "mine", who: "everybody", principal: "alice" });
     expect(toLimitDraft(form, NAMES)).toEqual({
       name: "mine",
@@ -209,7 +210,7 @@ describe("the form of a limit", () => {
       amount: 2,
     };
     expect(toLimitDraft(form, NAMES)).toEqual({
-      name: "Each team of Key laptop of alice · gpt-4o: 2 concurrent",
+      name: "Each team of Key laptop of alice · gpt-4o: concurrent requests",
       subject: { key: "k-1", model: "gpt-4o" },
       each: "tag:team",
       measure: "concurrent",

@@ -22,6 +22,8 @@ export interface InlineNumberProps extends Pick<NumberFieldProps, "label" | "pre
   readonly hint: string;
   /** Leaving the field empty changes nothing. */
   readonly isRequired?: boolean | undefined;
+  /** Takes the focus where nothing has it: the row that this one stands for was edited, and is gone. */
+  readonly takesFocus?: boolean | undefined;
   /** Fulfilled when the list shows the number; its error stands at the field. */
   readonly onSave: (change: NumberChange) => Promise<unknown>;
   /** What another number would change, told beside the field before it is saved. */
@@ -42,6 +44,10 @@ export function InlineNumber(props: InlineNumberProps): ReactNode {
     isReturning.current = false;
     button.current?.focus();
   }, [isEditing]);
+  const { takesFocus = false } = props;
+  useEffect(() => {
+    if (takesFocus && document.activeElement === document.body) button.current?.focus();
+  }, [takesFocus]);
   if (isEditing) {
     return (
       <Editor

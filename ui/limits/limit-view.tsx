@@ -1,10 +1,14 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { OwnLimit } from "../api/limits.ts";
+import type { Limit, OwnLimit } from "../api/limits.ts";
+import { teamSeriesQuery, type UsageSeries } from "../api/reports.ts";
 import { Badge } from "../components/chip.tsx";
 import { classNames } from "../components/class-names.ts";
+import { Absent } from "../components/empty.tsx";
 import { Instant } from "../components/instant.tsx";
-import { formatMoneyExact } from "../text/format.ts";
+import { useMinute } from "../search/now.ts";
+import { formatMoneyExact, formatPercent } from "../text/format.ts";
 import {
   type LimitLevel,
   type NameSecret,
@@ -17,6 +21,15 @@ import {
   toUsedWords,
   toWhomWords,
 } from "./limit-words.ts";
+import {
+  findUsedUp,
+  PACE_RULE,
+  type Paced,
+  toPace,
+  toPaceWords,
+  toSpendQuery,
+  toUsedUpWords,
+} from "./pace.ts";
 
 export interface LimitListProps {
   /** The name of the list, for a screen reader. */
@@ -61,6 +74,11 @@ export function LimitList({ label, limits, nameSecret, isLinked = false }: Limit
             {limit.resets_at !== null && (
               <span>
                 resets <Resets limit={limit} />
+              </span>
+            )}
+            {limit.resets_at !== null && limit.used > 0 && (
+              <span>
+                at this pace <PaceText limit={limit} />
               </span>
             )}
           </span>
@@ -143,4 +161,58 @@ export function Resets({
 }): ReactNode {
   if (at !== null) return <Instant value={at} format="relative" />;
   return <span className="text-ink-faint">{toNoResetWords(window)}</span>;
+}
+
+/** What a window will hold at its end if use goes on as it did so far: `$61.00 by 30 Nov`. */
+export function PaceText({ limit }: { readonly limit: Paced }): ReactNode {
+  const pace = toPace(limit, useMinute());
+  if (pace === null || limit.used === 0) return <Absent />;
+  const isOver = limit.amount !== null && pace.total > limit.amount;
+  return (
+    <span
+      className={isOver ? "font-medium text-warn" : undefined}
+      title={`${PACE_RULE}: ${formatPercent(pace.passed)} of it has`}
+    >
+      {toPaceWords(pace, limit.measure)}
+    </span>
+  );
+}
+
+export interface UsedUpProps {
+  readonly limit: Limit;
+  /** Whose use it is, where a limit holds for several separately. */
+  readonly of?: string | undefined;
+}
+
+/** When an amount was used up, and by whom, or when it will be at this pace. */
+export function UsedUp({ limit, of }: UsedUpProps): ReactNode {
+  const { amount, used, window } = limit;
+  const now = useMinute();
+  const isReached = used >= amount;
+  const query = isReached ? toSpendQuery(limit, of) : null;
+  const { data } = useQuery({ ...teamSeriesQuery(query ?? NOTHING), enabled: query !== null });
+  if (!isReached) {
+    const at = toPace(limit, now)?.usedUpAt ?? null;
+    return at === null ? <Absent /> : <span>about {toUsedUpWords(at, window)}</span>;
+  }
+  const at = data === undefined || query === null ? null : findUsedUp(data.series, amount);
+  if (at === null) return query === null ? <Absent /> : null;
+  return (
+    <>
+      <span className="block">{toUsedUpWords(at, window)}</span>
+      {data !== undefined && limit.subject.principal === undefined && of === undefined && (
+        <span className="block truncate text-xs text-ink-soft">{toMostWords(data)}</span>
+      )}
+    </>
+  );
+}
+
+const NOTHING = { bucket: "day" } as const;
+
+/** `72% by robin`; null where no one is told. */
+export function toMostWords({ series, groups = [] }: UsageSeries): string | null {
+  const all = series.reduce((sum, { cost }) => sum + (cost ?? 0), 0);
+  const [most] = groups;
+  if (most === undefined || most.cost === null || all === 0) return null;
+  return `${formatPercent(most.cost / all)} by ${most.value ?? "others"}`;
 }

@@ -50,6 +50,22 @@ const WINDOW_WORDS = {
   total: "in total",
 } as const satisfies Record<LimitWindow, string>;
 
+/** `monthly budget`, `requests a day`, `concurrent requests`: what a limit is called, whatever its amount. */
+export function toNameWords(measure: LimitMeasure, window: LimitWindow): string {
+  if (measure === "cost") return BUDGET_WORDS[window];
+  if (measure === "concurrent") return "concurrent requests";
+  return `${MEASURES[measure].noun} ${WINDOW_WORDS[window]}`;
+}
+
+const BUDGET_WORDS = {
+  minute: "budget a minute",
+  hour: "budget an hour",
+  day: "daily budget",
+  week: "weekly budget",
+  month: "monthly budget",
+  total: "total budget",
+} as const satisfies Record<LimitWindow, string>;
+
 /** `$50.00 a month`, `60 requests a minute`, `2 concurrent`. */
 export function toAmountWords({
   measure,
@@ -120,7 +136,7 @@ export function toShareWords({ used, amount }: Pick<OwnLimit, "used" | "amount">
 /** The reset of a limit without an instant: its window rolls or never ends, or it has none. */
 export function toNoResetWords(window: LimitWindow | undefined): string {
   if (window === undefined) return "–";
-  return window === "total" ? "never" : "rolling";
+  return window === "total" ? "Never" : "Rolling";
 }
 
 /** What happens to requests at the amount: a sentence of its own. */

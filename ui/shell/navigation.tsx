@@ -29,7 +29,7 @@ export const MEMBER_PAGES: readonly NavigationItem[] = [
 export const ADMIN_PAGES: readonly NavigationItem[] = [
   { to: "/providers", label: "Providers", icon: "provider", key: "v" },
   { to: "/people", label: "People & keys", icon: "people", key: "h" },
-  { to: "/limits", label: "Limits", icon: "limit", key: "l" },
+  { to: "/limits", label: "Budgets & limits", icon: "limit", key: "l" },
   { to: "/reconcile", label: "Reconcile", icon: "bill", key: "b" },
   { to: "/audit", label: "Audit", icon: "audit", key: "a" },
 ];

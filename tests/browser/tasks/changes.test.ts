@@ -80,7 +80,7 @@ describeInBrowser("a change, from the overview", () => {
       await page.getByRole("button", { name: "Create key" }).click();
       await page.getByRole("button", { name: "Copy key" }).click();
       await page.getByRole("link", { name: "Set a monthly budget" }).click();
-      const form = page.getByRole("dialog", { name: "Create limit" });
+      const form = page.getByRole("dialog", { name: "New limit" });
       expect(await form.getByRole("combobox", { name: "Person or service" }).inputValue()).toBe("ada");
       await form.getByRole("textbox", { name: "Amount" }).fill("25");
       await form.getByRole("button", { name: "Create" }).click();
@@ -98,6 +98,30 @@ describeInBrowser("a change, from the overview", () => {
     // The key is for a program of ada's, unless the one who makes it says otherwise.
     const { keys } = await call(site, "GET", "/admin/v1/keys?principal=ada");
     expect(keys).toEqual([expect.objectContaining({ label: "laptop", scope: "inference" })]);
+  });
+
+  test("a person gets $50 a month, which is told beforehand", async () => {
+    const site = await browser.newSite();
+    await call(site, "POST", "/admin/v1/principals", { name: "ada" });
+    const page = await begin(site);
+    await doWithin(page, 3, async () => {
+      await goTo(page, "Budgets & limits");
+      await page.getByRole("button", { name: "Budget of ada: none. Set" }).click();
+      await page.getByRole("textbox", { name: "Budget of ada, in dollars a month" }).fill("50");
+      await page.getByText("Makes 1 limit, for ada.").waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByText("ada: monthly budget created").waitFor();
+    });
+    expect((await call(site, "GET", "/admin/v1/limits")).limits).toEqual([
+      expect.objectContaining({
+        name: "ada: monthly budget",
+        subject: { principal: "ada" },
+        measure: "cost",
+        amount: 50,
+        window: "month",
+        action: "refuse",
+      }),
+    ]);
   });
 
   test("14: past requests of a model get the price that it has by now, with what changes before it is applied", async () => {

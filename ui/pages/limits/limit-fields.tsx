@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { LIMIT_MEASURES, type LimitWindow, MEASURES } from "#limits/limit.ts";
-import { type Limit, LIMITS } from "../../api/limits.ts";
+import { changing } from "../../api/changing.ts";
+import { type Limit, type LimitDraft, LIMITS } from "../../api/limits.ts";
 import { PRINCIPALS } from "../../api/people.ts";
 import { listedModelsQuery } from "../../api/models.ts";
 import { Button } from "../../components/button.tsx";
@@ -15,9 +16,11 @@ import { Form, FormDialog, SubmitButton } from "../../form/form.tsx";
 import { type Form as FormState, useForm } from "../../form/use-form.ts";
 import { toHeldWords } from "../../limits/limit-words.ts";
 import { type SecretNames, useSecretNames } from "../../limits/secret-names.ts";
+import { LimitConsequence } from "./limit-consequence.tsx";
 import {
   type EachKind,
   findLimitFaults,
+  findSameLimit,
   isByTag,
   LIMIT_TERMS,
   type LimitForm,
@@ -27,40 +30,53 @@ import {
   toLimitDraft,
   toLimitForm,
   toLimitPatch,
-  toMeaning,
   toName,
   toRecipeForm,
 } from "./limit-form.ts";
 
 export interface CreateLimitProps {
-  /** Whom the form begins with; their monthly budget is what it asks for first. */
-  readonly person?: string | undefined;
+  /** What the form begins with. */
+  readonly begin: Partial<LimitForm>;
   readonly onClose: () => void;
-  readonly onCreated: (limit: Limit) => void;
+  readonly onSaved: (limit: Limit, isNew: boolean) => void;
 }
 
+type Saved = Parameters<typeof LIMITS.update.run>[0] | { readonly draft: LimitDraft };
+
+/** Makes a limit, or changes the one that is the same but for its settings. */
+const SAVE = changing(
+  (asked: Saved) => ("draft" in asked ? LIMITS.create.run(asked.draft) : LIMITS.update.run(asked)),
+  LIMITS.create.refresh,
+);
+
 /** Creates a limit, from a recipe or from nothing. */
-export function CreateLimit({ person, onClose, onCreated }: CreateLimitProps) {
+export function CreateLimit({ begin, onClose, onSaved }: CreateLimitProps) {
   const recipes = useId();
   const form = useForm({
     name: "create-limit",
-    begin: person === undefined ? NEW_LIMIT : { ...NEW_LIMIT, who: "principal", principal: person },
+    begin: { ...NEW_LIMIT, ...begin },
     terms: LIMIT_TERMS,
     check: findLimitFaults,
-    change: LIMITS.create,
-    toAsked: (values) => toLimitDraft(values, names),
-    onSaved: onCreated,
+    change: SAVE,
+    toAsked: (values): Saved | null => {
+      if (same !== undefined) return { id: same.id, patch: toLimitPatch(values, same), from: same };
+      const draft = toLimitDraft(values, names);
+      return draft && { draft };
+    },
+    onSaved: (limit, asked) => onSaved(limit, "draft" in asked),
   });
   const { values } = form;
   const names = useSecretNames({ keys: values.who === "key", relayTokens: values.who === "relay_token" });
+  const limits = useQuery(LIMITS.list());
+  const same = findSameLimit(values, names, limits.data?.rows ?? []);
   return (
     <FormDialog
       form={form}
       onClose={onClose}
-      title="Create limit"
+      title="New limit"
       description="Applies from the next request. Use already recorded in the window counts."
-      submit="Create"
-      underWay="Creating…"
+      submit={same === undefined ? "Create" : "Change"}
+      underWay="Saving…"
     >
       <div role="group" aria-labelledby={recipes} className="flex flex-wrap gap-1.5">
         <span id={recipes} className="w-full text-xs font-medium">
@@ -74,10 +90,8 @@ export function CreateLimit({ person, onClose, onCreated }: CreateLimitProps) {
       </div>
       <ScopeFields form={form} names={names} />
       <AmountFields form={form} />
-      <NameField form={form} suggested={toName(values, names)} />
-      <p role="status" className="text-ink-soft empty:hidden">
-        {toMeaning(values, names)}
-      </p>
+      <NameField form={form} suggested={same?.name ?? toName(values, names)} />
+      <LimitConsequence form={values} names={names} changed={same} />
     </FormDialog>
   );
 }

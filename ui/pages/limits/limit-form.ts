@@ -3,7 +3,7 @@ import { NAME_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
 import type { Limit, LimitDraft, LimitPatch } from "../../api/limits.ts";
 import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
 import { REQUIRED, type RequestTerms } from "../../form/terms.ts";
-import { toActionWords, toAmountWords, toWhomWords } from "../../limits/limit-words.ts";
+import { toActionWords, toAmountWords, toNameWords, toWhomWords } from "../../limits/limit-words.ts";
 import type { SecretNames } from "../../limits/secret-names.ts";
 
 export type SubjectKind = "everybody" | "principal" | "key" | "relay_token" | "tag";
@@ -71,26 +71,18 @@ export interface Recipe {
 
 /** Limits that many installations want. Some leave open who they apply to. */
 export const RECIPES: readonly Recipe[] = [
+  { label: "Each person $50 a month", form: { each: "principal", amount: 50 } },
+  { label: "A team $500 a month", form: { who: "tag", tag: "team:", amount: 500 } },
   {
-    label: "20 requests a day for everyone",
+    label: "20 requests a day for each person",
     form: { each: "principal", measure: "requests", amount: 20, window: "day" },
-  },
-  {
-    label: "A monthly budget for a team by tag",
-    form: { who: "tag", tag: "team:", amount: 50 },
   },
   {
     label: "60 requests a minute for a key",
     form: { who: "key", measure: "requests", amount: 60, window: "minute" },
   },
-  {
-    label: "Max concurrency 2 for a model",
-    form: { hasModel: true, measure: "concurrent", amount: 2 },
-  },
-  {
-    label: "Warn at a monthly cost",
-    form: { amount: 100, action: "warn" },
-  },
+  { label: "2 concurrent for a model", form: { hasModel: true, measure: "concurrent", amount: 2 } },
+  { label: "Warn at $100 a month", form: { amount: 100, action: "warn" } },
 ];
 
 /** The recipe from the beginning; what was typed stays, also where the recipe does not show it. */
@@ -177,7 +169,9 @@ export function toLimitPatch(form: LimitForm, limit: Limit): LimitPatch {
   };
 }
 
-function toScope(form: LimitForm, names: SecretNames) {
+type Scope = Pick<LimitDraft, "subject" | "each" | "fixed">;
+
+function toScope(form: LimitForm, names: SecretNames): Scope {
   const { each, hasModel, model } = form;
   return {
     subject: { ...toSubject(form, names), ...(hasModel && { model: model.trim() }) },
@@ -209,13 +203,35 @@ function toSubject(
   }
 }
 
-/** The name as typed, else one of what the limit is, such as `Each person: 20 requests a day`. */
+/** The name as typed, else one that stays true when the amount changes, such as `Each person: requests a day`. */
 export function toName(form: LimitForm, names: SecretNames): string {
   if (form.name !== null) return form.name;
-  const { whom, howMuch } = toWords(form, names);
-  if (howMuch === null || !isToldWhom(form)) return "";
-  return truncateCodePoints(`${whom}: ${howMuch}${form.action === "warn" ? ", warn" : ""}`, NAME_LENGTH_MAX);
+  if (form.amount === null || !isToldWhom(form)) return "";
+  const what = toNameWords(form.measure, form.window);
+  const warns = form.action === "warn" ? ", warning" : "";
+  return truncateCodePoints(`${toWords(form, names).whom}: ${what}${warns}`, NAME_LENGTH_MAX);
 }
+
+/** The limit that is already the same but for its amount and settings: that one is changed then, and no second one made. */
+export function findSameLimit(
+  form: LimitForm,
+  names: SecretNames,
+  limits: readonly Limit[],
+): Limit | undefined {
+  const { subject, each, fixed = false } = toScope(form, names);
+  const window = form.measure === "concurrent" ? undefined : form.window;
+  return limits.find(
+    (limit) =>
+      SUBJECT_PARTS.every((part) => limit.subject[part] === subject[part]) &&
+      limit.each === each &&
+      (limit.fixed ?? false) === fixed &&
+      limit.measure === form.measure &&
+      limit.window === window &&
+      limit.action === form.action,
+  );
+}
+
+const SUBJECT_PARTS = ["principal", "key", "relay_token", "tag", "model"] as const;
 
 /** The effect of the limit, in two sentences; null while too little is known. */
 export function toMeaning(form: LimitForm, names: SecretNames): string | null {

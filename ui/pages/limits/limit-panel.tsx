@@ -1,11 +1,15 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { type Limit, LIMITS, type LimitUse, limitUsesQuery, toUseName } from "../../api/limits.ts";
-import { Button } from "../../components/button.tsx";
+import { teamSeriesQuery } from "../../api/reports.ts";
+import { Button, buttonClass } from "../../components/button.tsx";
+import { classNames } from "../../components/class-names.ts";
+import { Cost } from "../../components/cost.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant } from "../../components/instant.tsx";
-import { LevelBadge, LimitMeter, Resets } from "../../limits/limit-view.tsx";
+import { PrincipalLimits } from "../../limits/held-limits.tsx";
+import { LevelBadge, LimitMeter, PaceText, Resets, UsedUp } from "../../limits/limit-view.tsx";
 import {
   type NameSecret,
   toAmountWords,
@@ -13,7 +17,8 @@ import {
   toLeftWords,
   toWhomWords,
 } from "../../limits/limit-words.ts";
-import { formatCount } from "../../text/format.ts";
+import { toSpendQuery } from "../../limits/pace.ts";
+import { formatCount, formatPercent } from "../../text/format.ts";
 import { EditLimit } from "./limit-fields.tsx";
 import { ChangeQuestion, Figures, RowPanel, Section } from "../../lists/row-panel.tsx";
 
@@ -44,6 +49,7 @@ export function LimitPanel({ limit, nameSecret, onClose }: LimitPanelProps) {
       }
     >
       <Used limit={limit} />
+      <Spenders limit={limit} />
       {limit.each !== undefined && (
         <Section title="Highest use">
           <LimitUses limit={limit} nameSecret={nameSecret} />
@@ -79,8 +85,29 @@ export function LimitPanel({ limit, nameSecret, onClose }: LimitPanelProps) {
   );
 }
 
+/** A person without a monthly budget of their own, and the limits that apply to them. */
+export function PersonBudget({ name, onClose }: { readonly name: string; readonly onClose: () => unknown }) {
+  return (
+    <RowPanel
+      rowId={`person:${name}`}
+      onClose={onClose}
+      title={name}
+      description="No monthly budget of their own"
+    >
+      <Section title="Limits">
+        <PrincipalLimits name={name} />
+      </Section>
+      <Link to="/limits" search={{ budget: name }} className={classNames(buttonClass(), "self-start")}>
+        Set a monthly budget
+      </Link>
+    </RowPanel>
+  );
+}
+
 function Used({ limit }: { readonly limit: Limit }) {
-  const { each, left, refused, last_refused_at: refusedAt, window } = limit;
+  const { each, left, measure, refused, last_refused_at: refusedAt, window } = limit;
+  // Of a limit for each of several, the one that is closest.
+  const of = each === "principal" ? limit.top?.[0]?.principal : undefined;
   const { unpriced_requests: unpriced, unknown_requests: unknown } = limit;
   return (
     <div className="flex flex-col gap-4">
@@ -92,6 +119,9 @@ function Used({ limit }: { readonly limit: Limit }) {
         figures={{
           Left: toLeftWords(limit, left),
           ...(window !== undefined && { Resets: <Resets limit={limit} /> }),
+          ...(limit.resets_at !== null && { "At this pace": <PaceText limit={limit} /> }),
+          ...(measure === "cost" &&
+            limit.resets_at !== null && { "Used up": <UsedUp limit={limit} of={of} /> }),
           "Refused since start": formatCount(refused),
           "Last refused": <Instant value={refusedAt} format="relative" />,
         }}
@@ -112,6 +142,44 @@ function Used({ limit }: { readonly limit: Limit }) {
     </div>
   );
 }
+
+/** Who spent what of an amount that several share, in its window. */
+function Spenders({ limit }: { readonly limit: Limit }) {
+  const { subject, each, window_start: since } = limit;
+  const query = toSpendQuery(limit);
+  const isShared = query !== null && each === undefined && subject.principal === undefined;
+  const { data } = useQuery({ ...teamSeriesQuery(query ?? NOTHING), enabled: isShared });
+  if (!isShared || since === null || data === undefined || limit.used === 0) return null;
+  const { principal: _, key, tag, model } = query;
+  return (
+    <Section
+      title="Spent by"
+      action={
+        <Link
+          to="/"
+          search={{ by: "principal", since, key, tag, model }}
+          className="text-xs text-accent underline-offset-2 hover:underline"
+        >
+          Open in Overview
+        </Link>
+      }
+    >
+      <ol aria-label="Spent by" className="flex flex-col gap-1">
+        {(data.groups ?? []).map(({ value, cost }) => (
+          <li key={value} className="flex justify-between gap-3">
+            <span className="truncate">{value ?? "others"}</span>
+            <span className="flex gap-2">
+              <Cost value={cost} />
+              <span className="w-14 text-right text-ink-soft">{formatPercent((cost ?? 0) / limit.used)}</span>
+            </span>
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
+}
+
+const NOTHING = { bucket: "day" } as const;
 
 function toRequests(count: number): string {
   return count === 1 ? "1 request" : `${formatCount(count)} requests`;
