@@ -218,10 +218,10 @@ test("every form of the page's source has its entry here, and none is without th
     named.push(...names);
   }
   expect(named.toSorted()).toEqual([...Object.keys(FORMS), ...NOTHING_TYPED].toSorted());
-  // A price in a table, whose own test is that of the models, ticked models, in that of the providers, and a secret that is shown once, in that of the keys.
+  // A number in a table, whose own test is that of the models, ticked models, in that of the providers, and a secret that is shown once, in that of the keys.
   expect(guarded.toSorted()).toEqual([
     "form/form.tsx",
-    "pages/models/price-cell.tsx",
+    "form/inline-number.tsx",
     "providers/bind-models.tsx",
     "secrets/secret-reveal.tsx",
   ]);

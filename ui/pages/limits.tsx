@@ -251,7 +251,7 @@ function toColumns(nameSecret: NameSecret): readonly Column<Limit>[] {
       id: "pace",
       header: "At this pace",
       headerTitle: PACE_RULE,
-      width: "w-32",
+      width: "w-38",
       cell: (limit) => <PaceText limit={limit} />,
     },
     {

@@ -32,7 +32,7 @@ export function toBudgetColumns(table: BudgetTable): readonly Column<BudgetRow>[
       id: "budget",
       header: "Budget",
       headerTitle: "A press changes it",
-      width: "w-28",
+      width: "w-26",
       align: "end",
       sortValue: ({ budget }) => budget?.amount ?? null,
       cell: (row) => <BudgetAmount row={row} table={table} />,
@@ -50,7 +50,7 @@ export function toBudgetColumns(table: BudgetTable): readonly Column<BudgetRow>[
       id: "pace",
       header: "At this pace",
       headerTitle: PACE_RULE,
-      width: "w-34",
+      width: "w-38",
       cell: ({ budget, spent }) => (
         <PaceText limit={budget ?? toUnlimitedUse(spent?.cost ?? 0, table.month)} />
       ),
@@ -59,7 +59,7 @@ export function toBudgetColumns(table: BudgetTable): readonly Column<BudgetRow>[
       id: "used-up",
       header: "Used up",
       headerTitle: "The day on which it was, or at this pace will be, and who spent most",
-      width: "w-32",
+      width: "w-30",
       cell: ({ budget, limit, person }) =>
         budget !== null && <UsedUp limit={budget} of={limit === null ? (person ?? undefined) : undefined} />,
     },
@@ -87,12 +87,16 @@ export function toBudgetCard(table: BudgetTable): (row: BudgetRow) => ReactNode 
     <div className="flex flex-col gap-1.5 font-normal">
       <div className="flex items-start justify-between gap-3">
         <Whom whom={row.whom} name={row.limit?.name} />
-        <BudgetAmount row={row} table={table} />
+        <div className="shrink-0">
+          <BudgetAmount row={row} table={table} />
+        </div>
       </div>
-      <Spent row={row} />
-      <div className="flex flex-wrap items-center gap-x-3 text-xs text-ink-soft">
-        <PaceText limit={row.budget ?? toUnlimitedUse(row.spent?.cost ?? 0, table.month)} />
-        {row.budget !== null && <LevelBadge limit={row.budget} />}
+      {row.budget !== null && <Spent row={row} />}
+      <div className="flex flex-wrap items-center justify-between gap-x-3 text-ink-soft">
+        {row.budget === null ? <Spent row={row} /> : <LevelBadge limit={row.budget} />}
+        <span className="text-xs">
+          <PaceText limit={row.budget ?? toUnlimitedUse(row.spent?.cost ?? 0, table.month)} />
+        </span>
       </div>
     </div>
   );
