@@ -186,11 +186,7 @@ const SURFACES: readonly (readonly [
     (page) => button(page, "Details of linus"),
     (page) => page.getByRole("dialog", { name: "linus" }),
   ],
-  [
-    "/limits",
-    (page) => button(page, "New limit"),
-    (page) => page.getByRole("dialog", { name: "New limit" }),
-  ],
+  ["/limits", (page) => button(page, "New limit"), (page) => page.getByRole("dialog", { name: "New limit" })],
   [
     "/models/prices",
     (page) => button(page, "Load prices"),

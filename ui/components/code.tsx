@@ -9,16 +9,19 @@ export interface CodeBlockProps {
   readonly language: string;
   /** Wraps long lines instead of scrolling. */
   readonly wrap?: boolean | undefined;
+  /** `Copy`, when absent. */
+  readonly copyLabel?: string | undefined;
   readonly onCopied?: (() => void) | undefined;
 }
 
 /** Code as it is: it scrolls inside its own region, which the keyboard reaches. */
-export function CodeBlock({ code, language, wrap = false, onCopied }: CodeBlockProps): ReactNode {
+export function CodeBlock(props: CodeBlockProps): ReactNode {
+  const { code, language, wrap = false, copyLabel = "Copy", onCopied } = props;
   return (
     <figure className="min-w-0 overflow-hidden rounded-card border border-line bg-sunken">
       <figcaption className="flex min-h-10 items-center justify-between gap-2 border-b border-line py-1.5 pr-1.5 pl-3 text-xs text-ink-soft">
         {language}
-        <CopyButton text={code} label="Copy" variant="ghost" onCopied={onCopied} />
+        <CopyButton text={code} label={copyLabel} variant="ghost" onCopied={onCopied} />
       </figcaption>
       <pre
         tabIndex={0}

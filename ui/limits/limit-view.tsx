@@ -210,7 +210,7 @@ export function UsedUp({ limit, of }: UsedUpProps): ReactNode {
 const NOTHING = { bucket: "day" } as const;
 
 /** `72% by robin`; null where no one is told. */
-export function toMostWords({ series, groups = [] }: UsageSeries): string | null {
+function toMostWords({ series, groups = [] }: UsageSeries): string | null {
   const all = series.reduce((sum, { cost }) => sum + (cost ?? 0), 0);
   const [most] = groups;
   if (most === undefined || most.cost === null || all === 0) return null;

@@ -48,7 +48,7 @@ export function toPace(
   };
 }
 
-export const formatDay = utcFormat("%-d %b");
+const formatDay = utcFormat("%-d %b");
 const formatHour = utcFormat("%-d %b, %H:00 UTC");
 
 /** `$61.00 by 30 Nov`. */

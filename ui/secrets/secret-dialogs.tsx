@@ -36,16 +36,22 @@ export interface CreateSecretProps {
   readonly toFinalFocus: () => HTMLElement | null;
 }
 
+type Created = Pick<RevealDialogProps, "secret" | "models" | "expiresAt">;
+
 /** Asks for a label and terms, creates the secret and shows it once. */
 export function CreateSecret(props: CreateSecretProps): ReactNode {
   const { kind, onClose, owner, toFinalFocus } = props;
-  const [created, setCreated] = useState<Pick<RevealDialogProps, "secret" | "models"> | null>(null);
+  const [created, setCreated] = useState<Created | null>(null);
   if (created === null) {
     return (
       <AskForSecret
         {...props}
-        onCreated={(secret, { models }) =>
-          setCreated({ secret: "key" in secret ? secret.key : secret.token, models })
+        onCreated={(secret, { models, expires_at: at }) =>
+          setCreated({
+            secret: "key" in secret ? secret.key : secret.token,
+            models,
+            expiresAt: typeof at === "string" ? at : undefined,
+          })
         }
       />
     );

@@ -5,7 +5,8 @@ import { CopyButton } from "../components/copy.tsx";
 import { CloseButton, Dialog } from "../components/dialog.tsx";
 import { Icon } from "../components/icon.tsx";
 import { useDiscardQuestion } from "../form/discard-question.tsx";
-import { Snippets } from "../snippets/snippets.tsx";
+import { type Example, Snippets } from "../snippets/snippets.tsx";
+import { formatInstant } from "../text/format.ts";
 import type { SecretKind } from "./secret-kind.ts";
 
 export interface RevealDialogProps {
@@ -16,15 +17,17 @@ export interface RevealDialogProps {
   /** The only models that it may use; any when absent. */
   readonly models?: readonly string[] | undefined;
   readonly onClose: () => void;
-  /** The owner's name, when it is another principal: a budget for them is the next step. */
+  /** The owner's name, when it is another principal, who gets an invitation; a budget for them is the next step. */
   readonly owner?: string | undefined;
+  /** Until when it works; for good when absent. */
+  readonly expiresAt?: string | undefined;
   /** The button that the focus returns to: the dialog that opened this one is gone. */
   readonly toFinalFocus?: (() => HTMLElement | null) | undefined;
 }
 
 /** Shows a new secret once, in the snippets too, and asks before it is left uncopied. */
 export function RevealDialog(props: RevealDialogProps) {
-  const { secret, kind, title, models, onClose, owner, toFinalFocus } = props;
+  const { secret, kind, title, models, onClose, owner, expiresAt, toFinalFocus } = props;
   const [copied, setCopied] = useState(false);
   return (
     <Dialog
@@ -44,26 +47,60 @@ export function RevealDialog(props: RevealDialogProps) {
         </>
       }
     >
-      <Revealed {...{ secret, kind, models, copied }} onCopied={() => setCopied(true)} />
+      <Revealed {...{ secret, kind, models, owner, expiresAt, copied }} onCopied={() => setCopied(true)} />
     </Dialog>
   );
 }
 
-interface RevealedProps extends Pick<RevealDialogProps, "secret" | "kind" | "models"> {
+interface RevealedProps extends Pick<
+  RevealDialogProps,
+  "secret" | "kind" | "models" | "owner" | "expiresAt"
+> {
   readonly copied: boolean;
   readonly onCopied: () => void;
 }
 
 /** Within the dialog, which asks what stands in it before it closes. */
-function Revealed({ secret, kind, models, copied, onCopied }: RevealedProps) {
+function Revealed({ secret, kind, models, owner, expiresAt, copied, onCopied }: RevealedProps) {
+  const invite = (example: Example) =>
+    toInvitation({ origin: globalThis.location.origin, secret, kind, models, expiresAt, example });
   const question = useUncopied(kind, copied);
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <SecretReveal secret={secret} label={kind.title} onCopied={onCopied} />
-      <Snippets kind={kind.clients} only={models} secret={secret} onCopied={onCopied} />
+      <Snippets
+        kind={kind.clients}
+        only={models}
+        secret={secret}
+        toInvitation={owner === undefined ? undefined : invite}
+        onCopied={onCopied}
+      />
       {question}
     </div>
   );
+}
+
+export interface InvitationParts extends Pick<RevealDialogProps, "secret" | "kind" | "models" | "expiresAt"> {
+  readonly origin: string;
+  readonly example: Example;
+}
+
+/** All that a person needs to begin, as one text: address, secret, models, expiry, their own page, and how their client is set up. */
+export function toInvitation(parts: InvitationParts): string {
+  const { origin, secret, kind, models, expiresAt, example } = parts;
+  const { client, code, model } = example;
+  const any = model === null ? "any" : `any, such as ${model}`;
+  return [
+    `Address: ${kind.hasModels ? `${origin}/v1` : origin}`,
+    `${kind.title}: ${secret}`,
+    `Models: ${models === undefined || models.length === 0 ? any : models.join(", ")}`,
+    `Expires: ${expiresAt === undefined ? "never" : formatInstant(expiresAt, "minute")}`,
+    `Your usage and limits: ${origin}/usage`,
+    "",
+    `${client.file ?? client.name}:`,
+    ...(client.install === null ? [] : [client.install, ""]),
+    code,
+  ].join("\n");
 }
 
 interface SecretRevealProps {

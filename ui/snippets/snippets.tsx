@@ -28,8 +28,18 @@ export interface SnippetsProps {
   readonly only?: readonly string[] | undefined;
   /** The plaintext, while it may be shown; without it the snippets name a variable. */
   readonly secret?: string | undefined;
+  /** Puts the snippet into a text to hand over, which stands in its place. */
+  readonly toInvitation?: ((example: Example) => string) | undefined;
   /** The secret left the page with a snippet. */
   readonly onCopied?: (() => void) | undefined;
+}
+
+/** How one client is pointed at this server. */
+export interface Example {
+  readonly client: SnippetClient;
+  readonly code: string;
+  /** The alias that it calls; null where there is none. */
+  readonly model: string | null;
 }
 
 /** Labels of the examples that are not called as the capability that they need. */
@@ -51,7 +61,7 @@ export function hasSnippets(capabilities: readonly Capability[]): boolean {
 
 /** How a client is pointed at this server: its install line, the text to paste, and what one runs into. */
 export function Snippets(props: SnippetsProps) {
-  const { kind, model, only, secret, onCopied } = props;
+  const { kind, model, only, secret, toInvitation, onCopied } = props;
   const { data: models, isLoading } = useQuery({
     ...listedModelsQuery({ includeHidden: only !== undefined }),
     enabled: kind === "openai" && model === undefined,
@@ -96,11 +106,21 @@ export function Snippets(props: SnippetsProps) {
           />
         )}
       </div>
-      {client.install !== null && <CodeBlock code={client.install} language="Install" />}
+      {toInvitation === undefined && client.install !== null && (
+        <CodeBlock code={client.install} language="Install" />
+      )}
       {isLoading ? (
         <CodeSkeleton />
-      ) : (
+      ) : toInvitation === undefined ? (
         <CodeBlock code={code} language={client.file ?? client.name} onCopied={onCopied} />
+      ) : (
+        <CodeBlock
+          code={toInvitation({ client, code, model: alias })}
+          language="Invitation"
+          copyLabel="Copy invitation"
+          wrap
+          onCopied={onCopied}
+        />
       )}
       {client.notes.length > 0 && (
         <ul className="list-disc space-y-1 pl-5 text-sm text-ink-soft">

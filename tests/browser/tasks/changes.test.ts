@@ -2,11 +2,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { startModelServer, type ModelServer } from "../../../contrib/demo/model-server.ts";
 import { describeInBrowser, useBrowser } from "../support/browser.ts";
+import { copiedBy } from "../support/clipboard.ts";
 import { openAtRest } from "../support/rest.ts";
 import { signInAsAdmin } from "../support/sign-in.ts";
 import type { Site } from "../support/site.ts";
 import { doWithin } from "./actions.ts";
-import { call, goTo, makeUsed } from "./tasks.ts";
+import { call, goTo, makeUsed, sendHello } from "./tasks.ts";
 
 const browser = useBrowser();
 
@@ -98,6 +99,48 @@ describeInBrowser("a change, from the overview", () => {
     // The key is for a program of ada's, unless the one who makes it says otherwise.
     const { keys } = await call(site, "GET", "/admin/v1/keys?principal=ada");
     expect(keys).toEqual([expect.objectContaining({ label: "laptop", scope: "inference" })]);
+  });
+
+  test("a new developer gets a key for two models, handed over as one text that names all they need", async () => {
+    const site = await browser.newSite();
+    await makeUsed(site, provider);
+    await call(site, "POST", "/admin/v1/models", {
+      alias: "slow",
+      provider: "lab",
+      upstream_name: "gpt-4o-mini",
+    });
+    const page = await begin(site);
+    let invitation = "";
+    await doWithin(page, 6, async () => {
+      await goTo(page, "People & keys");
+      await page.getByRole("button", { name: "Add person or service" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("ada");
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+      await page.getByRole("button", { name: "Create a key" }).click();
+      await page.getByRole("textbox", { name: "Expires" }).fill("2099-01-31 12:00");
+      const models = page.getByRole("combobox", { name: "Models" });
+      await models.fill("fast, slow");
+      await models.press("Tab");
+      await page.getByRole("button", { name: "Create key" }).click();
+      invitation = await copiedBy(page, () => page.getByRole("button", { name: "Copy invitation" }).click());
+    });
+    const { keys } = await call(site, "GET", "/admin/v1/keys?principal=ada");
+    expect(keys).toEqual([expect.objectContaining({ models: ["fast", "slow"], scope: "inference" })]);
+    const origin = new URL(page.url()).origin;
+    const secret = /^Key: (lp_\S+)$/m.exec(invitation)?.[1] ?? "";
+    expect(secret).toEndWith(keys[0].key_suffix);
+    expect(invitation).toStartWith(
+      `Address: ${origin}/v1\nKey: ${secret}\nModels: fast, slow\nExpires: 2099-01-31 12:00 UTC\nYour usage and limits: ${origin}/usage\n\n`,
+    );
+    // The client's own example calls one of the two, with this key.
+    const snippet = invitation.slice(invitation.indexOf("\n\n"));
+    expect(snippet).toContain(secret);
+    expect(snippet).toContain('"fast"');
+    await sendHello(site, secret);
+    // It was copied with the invitation: nothing is asked on the way out.
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("dialog", { name: "The new key of ada" }).waitFor({ state: "detached" });
+    expect(await page.content()).not.toContain(secret);
   });
 
   test("a person gets $50 a month, which is told beforehand", async () => {
