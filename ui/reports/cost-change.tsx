@@ -129,7 +129,10 @@ function Waterfall({ change }: ChangeProps) {
                   />
                 </svg>
               </td>
-              <td className="py-1.5 pl-3 text-right tabular-nums" title={formatMoneyExact(amount)}>
+              <td
+                className="py-1.5 pl-3 text-right whitespace-nowrap tabular-nums"
+                title={formatMoneyExact(amount)}
+              >
                 {formatSigned(amount)}
               </td>
             </tr>
@@ -141,7 +144,10 @@ function Waterfall({ change }: ChangeProps) {
             Difference
           </th>
           <td className="max-sm:hidden" />
-          <td className="py-1.5 text-right tabular-nums" title={formatMoneyExact(difference)}>
+          <td
+            className="py-1.5 text-right whitespace-nowrap tabular-nums"
+            title={formatMoneyExact(difference)}
+          >
             {formatSigned(difference)}
           </td>
         </tr>
@@ -157,7 +163,7 @@ function SumRow({ label, cost }: { readonly label: string; readonly cost: number
         {label}
       </th>
       <td className="max-sm:hidden" />
-      <td className="py-1.5 text-right tabular-nums">
+      <td className="py-1.5 text-right whitespace-nowrap tabular-nums">
         <Cost value={cost} used={cost !== null} />
       </td>
     </tr>
@@ -262,10 +268,13 @@ function ModelList({ change: { models } }: ChangeProps) {
             <td className="py-1.5 text-right tabular-nums max-sm:hidden">
               <Cost value={before.cost} used={before.requests > 0} />
             </td>
-            <td className="py-1.5 text-right tabular-nums">
+            <td className="py-1.5 text-right whitespace-nowrap tabular-nums">
               <Cost value={now.cost} used={now.requests > 0} />
             </td>
-            <td className="py-1.5 pl-3 text-right tabular-nums" title={formatMoneyExact(difference)}>
+            <td
+              className="py-1.5 pl-3 text-right whitespace-nowrap tabular-nums"
+              title={formatMoneyExact(difference)}
+            >
               {formatSigned(difference)}
             </td>
           </tr>
