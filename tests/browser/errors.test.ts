@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
+import { formatDuration, formatMoney } from "../../ui/text/format.ts";
 import { callApi } from "../support/installation.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import type { Site } from "./support/site.ts";
@@ -26,6 +27,7 @@ interface Counted {
   readonly outcome: string;
   readonly error_kind: string | null;
   readonly requests: number;
+  readonly avg_duration_ms: number;
 }
 
 async function report(query = ""): Promise<readonly Counted[]> {
@@ -94,6 +96,24 @@ describeInBrowser("the page of errors", () => {
         "unreachable",
       ]);
     });
+  });
+
+  test("has causes before everything else, with what they cost in time and in money", async () => {
+    const breakdown = await report();
+    const failed = breakdown.filter(
+      ({ outcome }) => outcome === "upstream_error" || outcome === "unreachable",
+    );
+    const waited = failed.reduce((sum, row) => sum + row.avg_duration_ms * row.requests, 0);
+    const { page } = await visit(`/errors?${time}`);
+    const answered = page.waitForResponse((response) => response.url().includes("/stats/breakdown"));
+    await page.reload();
+    const { total } = JSON.parse(await (await answered).text());
+    expect(total.requests).toBe(failed.reduce((sum, { requests }) => sum + requests, 0));
+    // Nothing priced is no cost of nothing.
+    const cost = total.cost === null ? ", with" : ` and cost ${formatMoney(total.cost)}`;
+    await page.getByText(`They took ${formatDuration(waited)}${cost}`).waitFor();
+    const titles = await page.getByRole("main").getByRole("heading", { level: 2 }).allInnerTexts();
+    expect(titles.slice(0, 2)).toEqual(["Causes and advice", "Outcomes over time"]);
   });
 
   test("shows what went well on request, and keeps that and the heat map's measure in the address", async () => {

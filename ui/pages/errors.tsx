@@ -70,8 +70,9 @@ export function ErrorsPage() {
           ) : (
             <Outdated when={isOutdated}>
               {data.notes.isTruncated && <Truncated />}
-              <OutcomeCard report={report} series={data.series} withOk={ok === "1"} />
-              <ErrorLists {...{ report, data, heat }} />
+              <ErrorLists {...{ report, data, heat }}>
+                <OutcomeCard report={report} series={data.series} withOk={ok === "1"} />
+              </ErrorLists>
             </Outdated>
           )}
         </>

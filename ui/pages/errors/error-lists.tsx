@@ -2,7 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { OUTCOMES } from "#usage/event.ts";
-import { type ErrorsReport, type ErrorsRow, type Outcome, requestsQuery } from "../../api/reports.ts";
+import {
+  type Breakdown,
+  breakdownQuery,
+  type ErrorsReport,
+  type ErrorsRow,
+  type Outcome,
+  requestsQuery,
+} from "../../api/reports.ts";
 import { HeatMap } from "../../charts/heat-map.tsx";
 import { Button, buttonClass } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
@@ -15,7 +22,7 @@ import { toQueryString } from "../../search/query-string.ts";
 import type { Report } from "../../search/report.ts";
 import { ALL_TIME, toWindowSearch } from "../../search/window.ts";
 import { SetupLink } from "../../setup/setup-link.tsx";
-import { formatCount, formatCounted, formatPercent } from "../../text/format.ts";
+import { formatCount, formatCounted, formatDuration, formatMoney, formatPercent } from "../../text/format.ts";
 import {
   BAND_LABELS,
   type ErrorRow,
@@ -33,10 +40,12 @@ interface ErrorListsProps {
   readonly report: Report;
   readonly data: ErrorsReport;
   readonly heat: HeatMeasure;
+  /** Stands behind the causes, which are what is looked for. */
+  readonly children: ReactNode;
 }
 
 /** The failures by kind, by time, by route and by client. */
-export function ErrorLists({ report, data, heat }: ErrorListsProps) {
+export function ErrorLists({ report, data, heat, children }: ErrorListsProps) {
   const { filters } = report;
   const outcomes = useMemo(() => toShownOutcomes(filters.outcome), [filters.outcome]);
   const rows = useMemo(() => toErrorRows(data.breakdown, outcomes), [data.breakdown, outcomes]);
@@ -45,11 +54,22 @@ export function ErrorLists({ report, data, heat }: ErrorListsProps) {
   const [outcome = "default", ...more] = filters.outcome ?? [];
   const countLabel = more.length > 0 ? "Selected outcomes" : COUNT_LABELS[outcome];
   if (rows.length === 0) {
-    return <NoErrors report={report} requests={countOf(toOutcomeCounts(data), OUTCOMES)} />;
+    return (
+      <>
+        {children}
+        <NoErrors report={report} requests={countOf(toOutcomeCounts(data), OUTCOMES)} />
+      </>
+    );
   }
   return (
     <>
-      <KindsCard rows={rows} outcomes={outcomes} toSearch={requests.toSearch} />
+      <KindsCard
+        rows={rows}
+        outcomes={outcomes}
+        toSearch={requests.toSearch}
+        lost={<Lost {...{ report, outcomes }} breakdown={data.breakdown} />}
+      />
+      {children}
       <HeatCard {...{ report, outcomes }} breakdown={data.breakdown} measure={heat} countLabel={countLabel} />
       <Card
         flush
@@ -127,16 +147,18 @@ function useFirstRows<Row>(all: readonly Row[], count: number, noun: string): Fi
 interface KindsCardProps extends Pick<RequestLinks, "toSearch"> {
   readonly rows: readonly ErrorRow[];
   readonly outcomes: readonly Outcome[];
+  /** What all of them cost. */
+  readonly lost: ReactNode;
 }
 
 const KINDS_FIRST = 6;
 
 /** What went wrong in plain words, and what to do about each. */
-function KindsCard({ rows, outcomes, toSearch }: KindsCardProps) {
+function KindsCard({ rows, outcomes, toSearch, lost }: KindsCardProps) {
   const all = useMemo(() => toKindRows(rows, outcomes), [rows, outcomes]);
   const { rows: kinds, more } = useFirstRows(all, KINDS_FIRST, " kinds");
   return (
-    <Card flush className="mb-4" title="Causes and advice">
+    <Card flush className="mb-4" title="Causes and advice" lead={lost}>
       <ul>
         {kinds.map((kind) => (
           <Kind key={kind.name} kind={kind} search={toSearch(kind.filters)} />
@@ -145,6 +167,33 @@ function KindsCard({ rows, outcomes, toSearch }: KindsCardProps) {
       {more !== null && <div className="flex justify-center border-t border-line py-2">{more}</div>}
     </Card>
   );
+}
+
+interface LostProps {
+  readonly report: Report;
+  readonly outcomes: readonly Outcome[];
+  readonly breakdown: readonly ErrorsRow[];
+}
+
+/** What these requests cost in time and in money: callers waited for them, and some were billed. */
+function Lost({ report, outcomes, breakdown }: LostProps) {
+  const { data } = useQuery(breakdownQuery({ ...report.query, outcome: outcomes, by: "model", limit: 1 }));
+  const waitedMs = breakdown
+    .filter(({ outcome }) => outcomes.includes(outcome))
+    .reduce((sum, row) => sum + row.avg_duration_ms * row.requests, 0);
+  return (
+    <>
+      They took {formatDuration(waitedMs)}
+      {data !== undefined && toCostText(data.total)}.
+    </>
+  );
+}
+
+/** What has no price is told apart, and never a cost of nothing. */
+function toCostText({ cost, unpriced }: Pick<Breakdown["total"], "cost" | "unpriced">): string {
+  const left = unpriced > 0 ? `${formatCounted(unpriced, "request")} without a price` : "no known cost";
+  if (cost === null) return `, with ${left}`;
+  return ` and cost ${formatMoney(cost)}${unpriced > 0 ? `, beside ${left}` : ""}`;
 }
 
 const BAR_PX = 56;
