@@ -1,21 +1,25 @@
-import type { FieldChange, ToldValue } from "#audit/change.ts";
-import type { AuditEvent } from "#audit/event.ts";
+import type { AuditAction, AuditEvent } from "#audit/event.ts";
 
 /** What a mutation has changed → wire JSON. */
 export function toChangeView({ action, change }: Pick<AuditEvent, "action" | "change">) {
   if (change === null) return null;
   const { label, fields, omitted } = change;
-  return { label, sentence: toSentence(change, action), fields: [...fields], omitted };
+  return { label, sentence: toChangeSentence(action, fields, omitted), fields: [...fields], omitted };
 }
 
 /** Characters of a sentence, which stands in one line: the fields have the rest. */
 const SENTENCE_LENGTH_MAX = 240;
 
+/** A field of an event, as the interface has it. */
+interface ToldField {
+  readonly field: string;
+  readonly before: unknown;
+  readonly after: unknown;
+  readonly secret?: true;
+}
+
 /** The change for people: `role member → admin`, `input tokens $2.50 → $3.00`; empty where no field differs. */
-function toSentence(
-  { fields, omitted }: Pick<NonNullable<AuditEvent["change"]>, "fields" | "omitted">,
-  action: AuditEvent["action"],
-): string {
+export function toChangeSentence(action: AuditAction, fields: readonly ToldField[], omitted = 0): string {
   const isWhole = /\.(?:create|delete|load)$/.test(action);
   const parts: string[] = [];
   let length = 0;
@@ -30,14 +34,14 @@ function toSentence(
   return left === 0 ? parts.join(", ") : `${parts.join(", ")} and ${left} more`;
 }
 
-interface Step extends Pick<FieldChange, "before" | "after" | "secret"> {
+interface Step extends Omit<ToldField, "field"> {
   readonly name: string;
   readonly isPrice: boolean;
 }
 
 /** A field whose value has fields of its own, such as prices by unit, is told by those of them that differ. */
-function toSteps({ field, before, after, secret }: FieldChange): readonly Step[] {
-  const isPrice = field.startsWith("pricing");
+function toSteps({ field, before, after, secret }: ToldField): readonly Step[] {
+  const isPrice = /^pricing(?:\.|$)/.test(field);
   const [was, is] = [toMembers(before), toMembers(after)];
   const isSplit = isPrice || (before !== null && after !== null);
   if (was === null || is === null || !isSplit)
@@ -52,15 +56,14 @@ function toSteps({ field, before, after, secret }: FieldChange): readonly Step[]
 }
 
 /** Null of a value without fields. */
-function toMembers(value: ToldValue): { readonly [name: string]: ToldValue } | null {
+function toMembers(value: unknown): { readonly [name: string]: unknown } | null {
   if (value === null) return {};
-  return typeof value === "object" && !isList(value) ? value : null;
+  return typeof value === "object" && !isList(value) ? { ...value } : null;
 }
 
 function toPart({ name, before, after, secret, isPrice }: Step, isWhole: boolean): string {
   if (secret === true) return `${name} ${before === null ? "set" : after === null ? "removed" : "replaced"}`;
-  const format = (value: ToldValue) =>
-    isPrice && typeof value === "number" ? toDollars(value) : toText(value);
+  const format = (value: unknown) => toValueWords(value, isPrice);
   if (isWhole && (before === null || after === null)) return `${name} ${format(after ?? before)}`;
   if (isList(before) || isList(after)) {
     const [was, is] = [toTexts(before), toTexts(after)];
@@ -72,22 +75,27 @@ function toPart({ name, before, after, secret, isPrice }: Step, isWhole: boolean
   return `${name} ${format(before)} → ${format(after)}`;
 }
 
-function toTexts(value: ToldValue): readonly string[] {
-  return isList(value) ? value.map(toText) : [];
+function toTexts(value: unknown): readonly string[] {
+  return isList(value) ? value.map((each) => toValueWords(each)) : [];
 }
 
-function toText(value: ToldValue): string {
-  if (value === null || (isList(value) && value.length === 0)) return "none";
+/** As the interface writes an instant. */
+const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\.\d{6}Z$/;
+
+/** A value in words: `none`, `yes`, `chat completions`. */
+export function toValueWords(value: unknown, isPrice = false): string {
+  if (value === null || value === undefined || (isList(value) && value.length === 0)) return "none";
   if (value === true || value === false) return value ? "yes" : "no";
-  if (isList(value)) return value.map(toText).join(" ");
+  if (isList(value)) return value.map((each) => toValueWords(each, isPrice)).join(" ");
   if (typeof value === "object")
     return Object.entries(value)
-      .map(([name, member]) => `${toWords(name)} ${toText(member)}`)
-      .join(" ");
-  return String(value);
+      .map(([name, member]) => `${toWords(name)} ${toValueWords(member, isPrice || name === "pricing")}`)
+      .join(", ");
+  if (isPrice && typeof value === "number") return toDollars(value);
+  return typeof value === "string" ? value.replace(INSTANT, "$1 $2 UTC") : JSON.stringify(value);
 }
 
-function isList(value: ToldValue): value is readonly ToldValue[] {
+function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
@@ -97,7 +105,7 @@ function toDollars(price: number): string {
 }
 
 /** `expires_at` → `expires at`; behind a dot stands a name, which stays as it is. */
-function toWords(field: string): string {
+export function toWords(field: string): string {
   const [head = "", ...rest] = field.split(".");
   if (rest.length === 0) return head.replaceAll("_", " ");
   const name = rest.join(".");

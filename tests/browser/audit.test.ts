@@ -46,6 +46,11 @@ async function ask(key: string, method: string, path: string, body?: unknown): P
   return await response.json();
 }
 
+async function readRobin(key: string, id: string): Promise<any> {
+  const { principals } = await ask(key, "GET", "/admin/v1/principals");
+  return principals.find((principal: any) => principal.id === id);
+}
+
 async function open(path = "/audit", options: Renewal = {}): Promise<Visitor> {
   const isShared = site === filled;
   const visitor = isShared
@@ -90,7 +95,7 @@ describeInBrowser("the audit", () => {
     await page.getByRole("option", { name: "model.update" }).click();
     await page.waitForURL(/\?action=model.update$/);
     await showsEvents(page, 1);
-    const target = page.getByRole("searchbox", { name: "Target contains" });
+    const target = page.getByRole("searchbox", { name: "Find" });
     await target.pressSequentially("nothing");
     await page.getByText("No event matches").waitFor();
     await page.waitForURL((url) => url.searchParams.get("target") === "nothing");
@@ -122,13 +127,69 @@ describeInBrowser("the audit of what is done meanwhile", () => {
     await eventually(async () => {
       expect((await links.allTextContents()).toSorted()).toEqual(["laptop of robin", "robin"]);
     });
-    const target = page.getByRole("searchbox", { name: "Target contains" });
+    const target = page.getByRole("searchbox", { name: "Find" });
     await target.fill(passing.id);
     await page.getByText("principal.delete").waitFor();
     expect(await links.count()).toBe(0);
     await target.fill(created.id);
     await links.filter({ hasText: "laptop of robin" }).click();
     await page.getByRole("dialog", { name: "robin" }).waitFor();
+  });
+
+  test("says what each change was before and after, and takes it back after a question that says the same", async () => {
+    const key = await site.adminKey();
+    const { principals } = await ask(key, "GET", "/admin/v1/principals");
+    const { id } = principals.find(({ name }: any) => name === "robin");
+    await ask(key, "PATCH", `/admin/v1/principals/${id}`, { role: "admin", tags: ["team:a"] });
+    const body = { name: "all", subject: {}, measure: "cost", amount: 50, window: "month" };
+    const limit = await ask(key, "POST", "/admin/v1/limits", body);
+    await ask(key, "DELETE", `/admin/v1/limits/${limit.id}`);
+    const { page } = await open();
+    const robin = page.locator("main ol li").filter({ hasText: "principal.update" });
+    await robin.getByRole("button", { name: "role member → admin, tags none → team:a" }).click();
+    await robin.getByRole("row", { name: "role member admin" }).waitFor();
+    await robin.getByRole("button", { name: "Undo" }).click();
+    const question = page.getByRole("alertdialog", { name: "Undo the change of robin?" });
+    await question.getByText("role admin → member, tags team:a → none.").waitFor();
+    expect((await readRobin(key, id)).role).toBe("admin");
+    await question.getByRole("button", { name: "Undo change" }).click();
+    await page.getByText("Change of robin undone").waitFor();
+    expect(await readRobin(key, id)).toMatchObject({ role: "member", name: "robin" });
+    await robin.filter({ hasText: "role admin → member" }).waitFor();
+    await robin.filter({ hasText: "No undo: These fields were changed again since." }).waitFor();
+
+    const gone = page.locator("main ol li").filter({ hasText: "limit.delete" });
+    await gone.getByText("all", { exact: true }).waitFor();
+    await gone.getByRole("button", { name: /amount 50/ }).click();
+    await gone.getByRole("button", { name: "Create again" }).click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Create again" }).click();
+    await page.getByText("all created again").waitFor();
+    expect((await ask(key, "GET", "/admin/v1/limits")).limits).toMatchObject([body]);
+  });
+
+  test("takes a price and a name of a model back together, and never a credential", async () => {
+    const key = await site.adminKey();
+    await ask(key, "PATCH", "/admin/v1/models/team%2Ffast", { pricing: { input_tokens: 1 } });
+    await ask(key, "PATCH", "/admin/v1/models/team%2Ffast", { alias: "dear", pricing: { input_tokens: 3 } });
+    await ask(key, "PATCH", "/admin/v1/providers/acme", { api_key: "sk-of-acme" });
+    const { page } = await open("/audit?target=input+tokens+%241.00");
+    await page.getByRole("button", { name: "alias team/fast → dear, input tokens $1.00 → $3.00" }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Undo change" }).click();
+    await page.getByText("Change of dear undone").waitFor();
+    const { models } = await ask(key, "GET", "/admin/v1/models");
+    expect(models).toMatchObject([{ alias: "team/fast", pricing: { input_tokens: 1 } }]);
+
+    await page.getByRole("searchbox", { name: "Find" }).fill("credential");
+    await page.getByText("No event matches").waitFor();
+    await page.getByRole("searchbox", { name: "Find" }).fill("api_key");
+    await page
+      .getByRole("button", { name: "api key none → set" })
+      .or(page.getByRole("button", { name: "api key set" }))
+      .click();
+    await page.getByText("set (never told)").waitFor();
+    expect(await page.getByRole("button", { name: "Undo" }).count()).toBe(0);
+    expect(await page.locator("body").textContent()).not.toContain("sk-of-acme");
   });
 
   test("names an actor whose principal is gone", async () => {
@@ -176,7 +237,7 @@ describeInBrowser("the audit of what is done meanwhile", () => {
     const { page } = await browser.sharedVisitor(site);
     await page.goto("/usage");
     await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Audit" }).click();
-    await page.getByRole("searchbox", { name: "Target contains" }).pressSequentially("acme");
+    await page.getByRole("searchbox", { name: "Find" }).pressSequentially("acme");
     await page.waitForURL(/[?]target=acme$/);
     await page.goBack();
     await page.waitForURL(/[/]usage$/);

@@ -304,7 +304,7 @@ describeInBrowser("the keyboard", () => {
 
   test("goes to the filter by /, shows the keys by ?, closes them by Esc, and leaves a field its letters", async () => {
     const { page } = await visitAsAdmin("/audit");
-    await page.getByRole("textbox", { name: "Target contains" }).or(page.getByRole("searchbox")).waitFor();
+    await page.getByRole("textbox", { name: "Find" }).or(page.getByRole("searchbox")).waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("g o?/");
     await waitForValue(page.locator("input:focus"), "g o?/");

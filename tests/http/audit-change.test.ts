@@ -130,7 +130,7 @@ test("a price is told per million before and after, whether a request, a file or
   });
   expect(await told("pricing.load")).toMatchObject({
     sentence:
-      "m input tokens $2.50 → $4.00, m prices to come effective from 2999-01-01T00:00:00.000000Z pricing output tokens 8",
+      "m input tokens $2.50 → $4.00, m prices to come effective from 2999-01-01 00:00 UTC, pricing output tokens $8.00",
     fields: [
       { field: "pricing.m", before: { input_tokens: 2.5 }, after: { input_tokens: 4 } },
       { field: "prices_to_come.m", before: null },

@@ -60,6 +60,7 @@ describe("POST /admin/v1/providers", () => {
       action: "provider.create",
       target_kind: "provider",
       target_ref: name,
+      change: expect.objectContaining({ omitted: 0 }),
     });
   });
 

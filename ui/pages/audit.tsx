@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect, useMemo } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { AUDIT_ACTIONS } from "#audit/event.ts";
 import { KEYS } from "../api/keys.ts";
 import { type AuditEvent, fetchEvents } from "../api/people.ts";
@@ -9,9 +9,11 @@ import { Card } from "../components/card.tsx";
 import { Badge } from "../components/chip.tsx";
 import { EmptyState } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
+import { Icon } from "../components/icon.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { SkeletonText } from "../components/skeleton.tsx";
 import { FilterField, FindField } from "../lists/list-page.tsx";
+import { ChangeDetails } from "./audit/change-details.tsx";
 import { type FindTarget, type KnownTarget, useTargets } from "./audit/targets.ts";
 import type { AuditSearch } from "../search/pages.ts";
 import { SetupLink } from "../setup/setup-link.tsx";
@@ -20,7 +22,7 @@ import { formatInZone, type TimeZone, useTimeZone } from "../text/time-zone.ts";
 
 const route = getRouteApi("/shell/admin/audit");
 
-/** Who changed what, newest first; the server keeps identifiers only, and so does this page. */
+/** Who changed what, newest first, each field before and after but secrets. */
 export function AuditPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -119,8 +121,8 @@ function AuditFilters({ search, actors, onChange }: AuditFiltersProps) {
         onChange={(actor) => onChange({ actor })}
       />
       <FindField
-        label="Target contains"
-        placeholder="Name or id"
+        label="Find"
+        placeholder="Target, field or value"
         value={search.target}
         onChange={(target, options) => onChange({ target }, options)}
       />
@@ -145,27 +147,12 @@ function Timeline({ events, findTarget }: TimelineProps) {
           </h2>
           <ol className="divide-y divide-line">
             {ofDay.map((event) => (
-              <li
+              <EventRow
                 key={toEventId(event)}
-                className="grid grid-cols-[5.5rem_minmax(0,1fr)] items-baseline gap-x-3 px-4 py-2 text-sm sm:grid-cols-[5.5rem_10rem_11rem_minmax(0,1fr)]"
-              >
-                <time
-                  dateTime={event.ts}
-                  title={formatInstant(event.ts, "full")}
-                  className="text-xs text-ink-faint tabular-nums"
-                >
-                  {formatInZone(event.ts, "time", zone).replace(` ${name}`, "")}
-                </time>
-                <span className="truncate font-medium" title={event.actor_principal_id}>
-                  {toActorName(event)}
-                </span>
-                <span className="col-start-2 sm:col-start-auto">
-                  <Badge tone={toTone(event.action)}>{event.action}</Badge>
-                </span>
-                <span className="col-start-2 min-w-0 break-words sm:col-start-auto">
-                  <Target event={event} target={findTarget(event.target_kind, event.target_ref)} />
-                </span>
-              </li>
+                event={event}
+                time={formatInZone(event.ts, "time", zone).replace(` ${name}`, "")}
+                target={findTarget(event.target_kind, toPresentRef(event))}
+              />
             ))}
           </ol>
         </section>
@@ -174,16 +161,71 @@ function Timeline({ events, findTarget }: TimelineProps) {
   );
 }
 
+interface EventRowProps {
+  readonly event: AuditEvent;
+  readonly time: string;
+  readonly target: KnownTarget | null;
+}
+
+/** One change in a line of words, which opens each field before and after. */
+function EventRow({ event, time, target }: EventRowProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { change } = event;
+  const hasFields = change !== null && change.fields.length > 0;
+  return (
+    <li className="grid grid-cols-[5.5rem_minmax(0,1fr)] items-baseline gap-x-3 gap-y-0.5 px-4 py-2 text-sm sm:grid-cols-[5.5rem_8rem_10rem_minmax(0,1fr)] xl:grid-cols-[5.5rem_9rem_10rem_minmax(0,15rem)_minmax(0,1fr)]">
+      <time
+        dateTime={event.ts}
+        title={formatInstant(event.ts, "full")}
+        className="text-xs text-ink-faint tabular-nums"
+      >
+        {time}
+      </time>
+      <span className="truncate font-medium" title={event.actor_principal_id}>
+        {toActorName(event)}
+      </span>
+      <span className="col-start-2 sm:col-start-auto">
+        <Badge tone={toTone(event.action)}>{event.action}</Badge>
+      </span>
+      <span className="col-start-2 min-w-0 break-words sm:col-start-auto">
+        <Target event={event} target={target} />
+      </span>
+      {hasFields && (
+        <button
+          type="button"
+          aria-expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+          className="col-start-2 flex min-h-6 min-w-0 items-baseline gap-1 text-left text-ink-soft hover:text-ink sm:col-[2/-1] xl:col-[auto]"
+        >
+          <Icon name={isOpen ? "chevron-down" : "chevron-right"} size={12} className="self-center" />
+          <span className={isOpen ? "min-w-0 break-words" : "min-w-0 truncate"}>{change.sentence}</span>
+        </button>
+      )}
+      {hasFields && isOpen && <ChangeDetails event={event} target={target} />}
+    </li>
+  );
+}
+
+/** A model that was renamed by the event is there under its new name. */
+function toPresentRef({ target_ref: ref, change }: AuditEvent): string {
+  const alias = change?.fields.find(({ field }) => field === "alias")?.after;
+  return typeof alias === "string" ? alias : ref;
+}
+
 const LINK_CLASS = "text-accent underline-offset-2 hover:underline";
 
 /** What was changed: a link while it is there, and else what the event kept of it. */
 function Target({ event, target }: { readonly event: AuditEvent; readonly target: KnownTarget | null }) {
   const { target_kind: kind, target_ref: ref } = event;
   if (target === null) {
+    const label = event.change?.label ?? null;
     const isId = ["principal", "api_key", "relay_token", "limit"].includes(kind);
     return (
-      <span className={isId ? "font-mono text-xs text-ink-soft" : "text-ink-soft"} title="Deleted">
-        {ref}
+      <span
+        className={isId && label === null ? "font-mono text-xs text-ink-soft" : "text-ink-soft"}
+        title={`Deleted: ${ref}`}
+      >
+        {label ?? ref}
       </span>
     );
   }
@@ -296,8 +338,8 @@ function toActorName(event: AuditEvent): string {
 }
 
 /**
- * Whether an event is what the address asks for. `target` is found anywhere in what the event kept of it, and in `label`,
- * which is what the page calls it while it is there; whatever the case.
+ * Whether an event is what the address asks for. `target` is found anywhere in what the event kept of it and of the change, and
+ * in `label`, which is what the page calls it while it is there; whatever the case.
  */
 function matchesAudit(event: AuditEvent, label: string | undefined, search: AuditSearch): boolean {
   const { action, actor, target } = search;
@@ -305,7 +347,9 @@ function matchesAudit(event: AuditEvent, label: string | undefined, search: Audi
   if (actor !== undefined && toActorName(event) !== actor) return false;
   if (target === undefined) return true;
   const wanted = target.toLowerCase();
-  return [event.target_ref, label].some((text) => text?.toLowerCase().includes(wanted) === true);
+  const fields = event.change?.fields.map(({ field }) => field) ?? [];
+  const texts = [event.target_ref, label, event.change?.label, event.change?.sentence, ...fields];
+  return texts.some((text) => text?.toLowerCase().includes(wanted) === true);
 }
 
 function countAuditFilters({ action, actor, target }: AuditSearch): number {

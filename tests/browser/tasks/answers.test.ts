@@ -182,6 +182,25 @@ describeInBrowser("an answer, from the overview", () => {
     });
   });
 
+  test("16: who made a model dearer, when and from which price, takes two presses", async () => {
+    const site = await browser.newSite();
+    await makeUsed(site, provider, { input_tokens: 1 });
+    await call(site, "POST", "/admin/v1/principals", { name: "ada", role: "admin" });
+    const { key } = await call(site, "POST", "/admin/v1/keys", { principal: "ada" });
+    await call(site, "PATCH", "/admin/v1/models/fast", { pricing: { input_tokens: 4 } }, key);
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    await openAtRest(visitor.page, "/");
+    const { page } = visitor;
+    await doWithin(page, 2, async () => {
+      await goTo(page, "Audit");
+      await page.getByRole("searchbox", { name: "Find" }).fill("fast");
+      const row = page.getByRole("listitem").filter({ hasText: "model.update" });
+      await row.filter({ hasText: "ada" }).getByText("input tokens $1.00 → $4.00").waitFor();
+      expect(await row.count()).toBe(1);
+    });
+  });
+
   test("10: what a member spent this month, and on what, takes two presses", async () => {
     const site = await browser.newSite();
     await call(site, "POST", "/admin/v1/principals", { name: "robin" });

@@ -11,6 +11,8 @@ export interface KnownTarget {
   readonly label: string;
   /** The principal that is the target or owns it; null for a target without an owner. */
   readonly principalId: string | null;
+  /** Its row, of a kind whose changes can be undone. */
+  readonly row: object | null;
 }
 
 /** Null: it is gone, or not known yet. */
@@ -33,11 +35,12 @@ export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
     const toSecret = (label: string, suffix: string, owner: string): KnownTarget => ({
       label: `${label === "" ? `***${suffix}` : label} of ${owner}`,
       principalId: idByName.get(owner) ?? null,
+      row: null,
     });
     const known: { readonly [kind in Kind]: ReadonlyMap<string, KnownTarget> } = {
       provider: new Map(providers.data?.rows.map(({ name }) => [name, toNamed(name)])),
-      model: new Map(models.data?.rows.map(({ alias }) => [alias, toNamed(alias)])),
-      principal: new Map(people.map(({ id, name }) => [id, { label: name, principalId: id }])),
+      model: new Map(models.data?.rows.map((row) => [row.alias, toNamed(row.alias, row)])),
+      principal: new Map(people.map((row) => [row.id, { label: row.name, principalId: row.id, row }])),
       api_key: new Map(
         keys.data?.rows.map((key) => [key.id, toSecret(key.label, key.key_suffix, key.principal)]),
       ),
@@ -47,7 +50,7 @@ export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
           toSecret(token.label, token.token_suffix, token.principal),
         ]),
       ),
-      limit: new Map(limits.data?.rows.map(({ id, name }) => [id, toNamed(name)])),
+      limit: new Map(limits.data?.rows.map((row) => [row.id, toNamed(row.name, row)])),
       secret_key: SECRET_KEY,
       repricing: NO_NAMES,
       pricing_feed: new Map(toVersions(pricing.data).map((version) => [version, toNamed(version)])),
@@ -62,8 +65,8 @@ const NO_NAMES: ReadonlyMap<string, KnownTarget> = new Map();
 /** It is there for as long as the server is. */
 const SECRET_KEY: ReadonlyMap<string, KnownTarget> = new Map([["secret.key", toNamed("secret key")]]);
 
-function toNamed(label: string): KnownTarget {
-  return { label, principalId: null };
+function toNamed(label: string, row: object | null = null): KnownTarget {
+  return { label, principalId: null, row };
 }
 
 interface Versions {

@@ -1,0 +1,154 @@
+import type { ReactNode } from "react";
+import { toChangeSentence } from "#views/audit-change.ts";
+import { type StoredKind, toStoredFields } from "#views/entity-tag.ts";
+import { MODELS } from "../../api/catalog.ts";
+import { type Change, changing } from "../../api/changing.ts";
+import { LIMITS } from "../../api/limits.ts";
+import { type AuditEvent, PRINCIPALS } from "../../api/people.ts";
+import { ChangeQuestion } from "../../lists/row-panel.tsx";
+
+/** A change that takes an event back. */
+interface Undo {
+  readonly id: string;
+  /** The row as it is, over which nothing is written that came since; null: it is made again. */
+  readonly from: object | null;
+  readonly body: { readonly [field: string]: unknown };
+  readonly kind: UndoneKind;
+}
+
+type UndoneKind = "principal" | "model" | "limit";
+
+/** Fields that a change of a row can set, and so set back. */
+const FIELDS: { readonly [kind in UndoneKind]: readonly string[] } = {
+  principal: ["role", "enabled", "tags"],
+  model: [
+    "alias",
+    "provider",
+    "upstream_name",
+    "capabilities",
+    "target",
+    "hidden",
+    "pricing",
+    "price_variants",
+  ],
+  limit: ["name", "amount", "window", "action", "unpriced", "unknown", "enabled"],
+};
+
+function isUndone(kind: AuditEvent["target_kind"]): kind is UndoneKind & StoredKind {
+  return kind in FIELDS;
+}
+
+/** It says of a field where the prices are from, and is set by no request. */
+const INHERITED = "pricing_inherited";
+
+/**
+ * How an event is taken back; a sentence where that is no longer possible; null where it never was: a secret, a person or a
+ * feed. `row`: the target as it is, null when it is gone.
+ */
+export function toUndo(event: AuditEvent, row: object | null): Undo | string | null {
+  const { target_kind: kind, action, change } = event;
+  if (!isUndone(kind) || change === null || change.omitted > 0 || change.fields.length === 0) return null;
+  const fields = change.fields.filter(({ field }) => field !== INHERITED);
+  if (fields.some(({ secret, cut }) => secret === true || cut === true)) return null;
+  const before = Object.fromEntries(fields.map((each) => [each.field, each.before]));
+  if (action.endsWith(".delete")) {
+    if (kind === "principal") return null;
+    if (row !== null) return "It is there again.";
+    const wasInherited = change.fields.some(({ field, before: was }) => field === INHERITED && was === true);
+    const { pricing, prices_to_come: _, ...rest } = before;
+    // Whom a limit of everybody is for is no field that was told, since it is empty.
+    const subject = kind === "limit" ? { subject: {} } : {};
+    const body = { ...subject, ...rest, ...(!wasInherited && pricing !== undefined && { pricing }) };
+    return { id: event.target_ref, from: null, body, kind };
+  }
+  if (!action.endsWith(".update") || !fields.every(({ field }) => FIELDS[kind].includes(field))) return null;
+  if (row === null) return "Its target was deleted.";
+  const now = new Map(toStoredFields(kind, row));
+  const differs = fields.some(({ field, after }) => !isSame(now.get(field), after));
+  if (differs) return "These fields were changed again since.";
+  const alias = fields.find(({ field }) => field === "alias")?.after;
+  const id = typeof alias === "string" ? alias : event.target_ref;
+  // An empty target makes a name a model that routes by itself.
+  const target = "target" in before && before["target"] === null ? { target: "" } : {};
+  return { id, from: row, body: { ...withoutNone(before), ...target }, kind };
+}
+
+const ROUTE: ReadonlySet<string> = new Set(["provider", "upstream_name", "capabilities", "target"]);
+
+/** A route that a model did not have is none that a request could set. */
+function withoutNone(before: { readonly [field: string]: unknown }) {
+  return Object.fromEntries(
+    Object.entries(before).filter(([field, value]) => value !== null || !ROUTE.has(field)),
+  );
+}
+
+/** A list that is empty, a field that is absent and null are one: nothing. */
+function isSame(one: unknown, other: unknown): boolean {
+  return toComparable(one) === toComparable(other);
+}
+
+function toComparable(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "object") return JSON.stringify(value);
+  const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1));
+  return entries.length === 0 ? "" : JSON.stringify(entries);
+}
+
+const RESOURCES = { principal: PRINCIPALS, model: MODELS, limit: LIMITS };
+
+/** A resource whose requests are made of what an event kept, which the server judges. */
+interface Recorded {
+  readonly update: Change<{ readonly id: string; readonly patch: unknown; readonly from: object }, unknown>;
+  readonly create: Change<unknown, unknown>;
+}
+
+function toRecorded(kind: UndoneKind): Recorded;
+function toRecorded(kind: UndoneKind): object {
+  return RESOURCES[kind];
+}
+
+/** Sends what was before, as any other change of that row: it gets an event of its own. */
+function toChange({ kind, from }: Undo): Change<Undo, unknown> {
+  const { update, create } = toRecorded(kind);
+  return from === null
+    ? changing(({ body }: Undo) => create.run(body), create.refresh)
+    : changing(({ id, body }: Undo) => update.run({ id, patch: body, from }), update.refresh);
+}
+
+interface UndoQuestionProps {
+  readonly event: AuditEvent;
+  readonly undo: Undo;
+  readonly label: string;
+  readonly onClose: () => void;
+}
+
+/** Asks before a change is taken back, and says what that will change. */
+export function UndoQuestion({ event, undo, label, onClose }: UndoQuestionProps): ReactNode {
+  const fields = event.change?.fields ?? [];
+  const back = fields
+    .filter(({ field }) => field in undo.body)
+    .map(({ field, before, after }) => ({ field, before: after, after: before }));
+  const wasInherited = fields.some(({ field, before }) => field === INHERITED && before === true);
+  return (
+    <ChangeQuestion
+      title={undo.from === null ? `Create ${label} again?` : `Undo the change of ${label}?`}
+      body={
+        <>
+          <p className="break-words">
+            {toChangeSentence(undo.from === null ? event.action : "model.update", back)}.
+          </p>
+          <p className="mt-1.5">
+            Applies from the next request. {wasInherited && "Its prices become its own. "}
+            {undo.from === null && "Its former use and what was deleted with it do not come back."}
+          </p>
+        </>
+      }
+      confirmLabel={undo.from === null ? "Create again" : "Undo change"}
+      danger={false}
+      change={toChange(undo)}
+      wanted={undo}
+      done={() => ({ title: undo.from === null ? `${label} created again` : `Change of ${label} undone` })}
+      onClose={onClose}
+    />
+  );
+}
