@@ -51,7 +51,8 @@ function toProviderFacts(provider: Provider): Facts {
   });
   return {
     base_url: provider.baseUrl,
-    api_key: new SecretFact(provider.sealedCredential),
+    // Its bytes change with the address that it is sealed for; one that is older than the moment counts as of before all.
+    api_key: new SecretFact(provider.sealedCredential && (provider.credentialSetAtUs ?? 0)),
     ...Object.fromEntries(settings),
     endpoints: provider.endpoints,
     enabled: provider.enabled,

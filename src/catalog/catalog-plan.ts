@@ -102,7 +102,7 @@ interface Context {
 function putProvider(
   copy: WorkingCopy,
   { place, draft, fields, apiKey }: ParsedCatalogProvider,
-  { mode, birth: { toBirth, secrets } }: Context,
+  { mode, birth: { toBirth, secrets, loadedAtUs: nowUs } }: Context,
 ): void {
   const { name } = draft;
   const run = (plan: () => CatalogPlan<unknown>) => copy.write(within(place, () => plan()(copy).writes));
@@ -110,7 +110,7 @@ function putProvider(
   if (before === null) {
     run(() => planProviderCreate(draft, { ...toBirth("provider", name), secrets, actor: null }));
     if (draft.enabled === false)
-      run(() => planProviderUpdate(name, { enabled: false }, { secrets, actor: null }));
+      run(() => planProviderUpdate(name, { enabled: false }, { secrets, actor: null, nowUs }));
     return;
   }
   // A key goes to the address that it was given for.
@@ -123,7 +123,7 @@ function putProvider(
   const filled = before.sealedCredential === null && apiKey !== null ? apiKey : undefined;
   const trusted = before.caPem === null && caPem !== null ? { caPem } : {};
   const changed = mode === "add" ? {} : { ...settings, enabled: draft.enabled ?? true, ...trusted };
-  run(() => planProviderChange(name, { fields: changed, apiKey: filled }, { secrets, actor: null }));
+  run(() => planProviderChange(name, { fields: changed, apiKey: filled }, { secrets, actor: null, nowUs }));
 }
 
 /**

@@ -101,7 +101,13 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
     createProvider: async (draft, actor) =>
       store.change(planProviderCreate(draft, { ...birth(), secrets, actor })),
     updateProvider: async (name, patch, actor, require) =>
-      store.change(requiring(toProvider(name), require, planProviderUpdate(name, patch, { secrets, actor }))),
+      store.change(
+        requiring(
+          toProvider(name),
+          require,
+          planProviderUpdate(name, patch, { secrets, actor, nowUs: clock.nowUs() }),
+        ),
+      ),
     deleteProvider: async (name, actor, require) =>
       store.change(requiring(toProvider(name), require, planProviderDelete(name, actor))),
     async findProviderRemoval(name, require) {

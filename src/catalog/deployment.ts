@@ -106,7 +106,11 @@ function planProvider(
     return planProviderCreate(draft, { ...birth, id: birth.providerId })(current);
   }
   if (apiKey !== null && apiKey !== findCredential(birth.secrets, provider)) {
-    return planProviderChange(provider.name, { fields: {}, apiKey }, birth)(current);
+    return planProviderChange(
+      provider.name,
+      { fields: {}, apiKey },
+      { ...birth, nowUs: birth.createdAtUs },
+    )(current);
   }
   return { writes: [], audit: [], result: () => provider };
 }

@@ -36,7 +36,8 @@ export function planProviderCreate(draft: ProviderDraft, birth: ProviderBirth): 
     }
     // Sealed under the write lock, by the secret that the catalog has then: a rotation may come in between.
     const sealedCredential = apiKey === null ? null : sealCredential(secrets, { ...fields, id }, apiKey);
-    const provider: Provider = { ...fields, id, createdAtUs, sealedCredential };
+    const credentialSetAtUs = apiKey === null ? null : createdAtUs;
+    const provider: Provider = { ...fields, id, createdAtUs, sealedCredential, credentialSetAtUs };
     return {
       writes: [{ kind: "put_provider", provider }],
       audit: toProviderEntries(actor, "provider.create", provider.name),
@@ -45,20 +46,24 @@ export function planProviderCreate(draft: ProviderDraft, birth: ProviderBirth): 
   };
 }
 
+interface ProviderChange extends Pick<ProviderBirth, "secrets" | "actor"> {
+  readonly nowUs: InstantUs;
+}
+
 /** Throws at once what `parseProviderPatch` throws; the plan throws `provider_not_found`. */
 export function planProviderUpdate(
   name: string,
   patch: ProviderPatch,
-  { secrets, actor }: Pick<ProviderBirth, "secrets" | "actor">,
+  maker: ProviderChange,
 ): CatalogPlan<Provider> {
-  return planProviderChange(name, parseProviderPatch(patch), { secrets, actor });
+  return planProviderChange(name, parseProviderPatch(patch), maker);
 }
 
 /** The plan throws `provider_not_found`. */
 export function planProviderChange(
   name: string,
   { fields, apiKey }: ParsedProviderPatch,
-  { secrets, actor }: Pick<ProviderBirth, "secrets" | "actor">,
+  { secrets, actor, nowUs }: ProviderChange,
 ): CatalogPlan<Provider> {
   return (current) => {
     const before = requireProvider(current, name);
@@ -69,7 +74,9 @@ export function planProviderChange(
         : apiKey === null
           ? null
           : sealCredential(secrets, after, apiKey);
-    const provider: Provider = { ...after, sealedCredential };
+    const { credentialSetAtUs: setBefore = null } = before;
+    const credentialSetAtUs = apiKey === undefined ? setBefore : apiKey === null ? null : nowUs;
+    const provider: Provider = { ...after, sealedCredential, credentialSetAtUs };
     return {
       writes: [{ kind: "put_provider", provider }],
       audit: toProviderEntries(actor, "provider.update", name),

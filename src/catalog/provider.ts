@@ -22,6 +22,8 @@ export interface Provider extends ValuesOf<typeof PROVIDER_SETTINGS> {
   readonly endpoints: EndpointOverrides;
   /** AES-256-GCM, made by `sealCredential`. */
   readonly sealedCredential: Uint8Array | null;
+  /** When the credential was given, which sealing it anew for another address does not change. Null or absent: there is none, or it is older than this field. */
+  readonly credentialSetAtUs?: InstantUs | null;
   readonly enabled: boolean;
   readonly createdAtUs: InstantUs;
 }
@@ -133,7 +135,7 @@ export interface ProviderPatch extends ProviderWritten {
 }
 
 /** A provider without what its row gives it: id, time and sealed credential. */
-type ProviderFields = Omit<Provider, "id" | "createdAtUs" | "sealedCredential">;
+type ProviderFields = Omit<Provider, "id" | "createdAtUs" | "sealedCredential" | "credentialSetAtUs">;
 
 export interface ParsedProviderDraft {
   readonly fields: ProviderFields;

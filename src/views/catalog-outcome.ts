@@ -60,6 +60,7 @@ function toProviderFacts(provider: Provider | null) {
     created_at: __,
     wire_format: ___,
     has_credential: ____,
+    credential_set_at: _____,
     ...facts
   } = toSingleProviderView(provider);
   return facts;

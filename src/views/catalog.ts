@@ -19,6 +19,9 @@ export function toProviderView(provider: Provider) {
     base_url: provider.baseUrl,
     has_credential: provider.sealedCredential !== null,
     ...toFieldsView(PROVIDER_SETTINGS, provider),
+    ...((provider.credentialSetAtUs ?? null) !== null && {
+      credential_set_at: formatInstant(provider.credentialSetAtUs ?? 0),
+    }),
     enabled: provider.enabled,
     created_at: formatInstant(provider.createdAtUs),
   };

@@ -34,6 +34,7 @@ export const STORED_FIELDS = {
     "name",
     "base_url",
     "has_credential",
+    "credential_set_at",
     ...toShownNames(PROVIDER_SETTINGS),
     "enabled",
     "endpoints",

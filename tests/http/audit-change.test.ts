@@ -165,7 +165,16 @@ test("a credential is told as set, replaced or removed, and no part of it is in 
     sentence: "api key replaced",
     fields: [{ field: "api_key", before: "set", after: "set", secret: true }],
   });
-  await send("PATCH", "/admin/v1/providers/acme", { remove_credential: true });
+  const { credential_set_at: setAt } = await send("GET", "/admin/v1/providers/acme");
+  expect(setAt).toMatch(/^\d{4}-\d\d-\d\dT/);
+  // It is sealed anew for the new address, and is the same credential.
+  const moved = await send("PATCH", "/admin/v1/providers/acme", { base_url: "http://127.0.0.1:8/v1" });
+  expect(moved).toMatchObject({ has_credential: true, credential_set_at: setAt });
+  expect((await told("provider.update")).fields.map(({ field }: any) => field)).toEqual(["base_url"]);
+  await send("PATCH", "/admin/v1/providers/acme", { api_key: second });
+  expect((await send("GET", "/admin/v1/providers/acme")).credential_set_at > setAt).toBe(true);
+  const removed = await send("PATCH", "/admin/v1/providers/acme", { remove_credential: true });
+  expect(removed).not.toHaveProperty("credential_set_at");
   expect(await told("provider.update")).toMatchObject({ sentence: "api key removed" });
   const text = await readText();
   for (const secret of secrets) expect(text).not.toContain(secret);

@@ -247,6 +247,7 @@ const LABELS: { readonly [field: string]: string } = {
   hidden: "Hidden",
   base_url: "Base URL",
   has_credential: "API key stored",
+  credential_set_at: "API key set",
   endpoints: "Endpoints",
   kind: "Kind",
   role: "Role",

@@ -235,6 +235,11 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
         <span className="flex min-w-0 flex-wrap items-center gap-1">
           <TlsCell provider={provider} />
           {!provider.has_credential && <span className="text-ink-faint">no key</span>}
+          {provider.credential_set_at !== undefined && (
+            <span className="text-xs text-ink-faint">
+              key set <Instant value={provider.credential_set_at} format="relative" />
+            </span>
+          )}
         </span>
       ),
     },

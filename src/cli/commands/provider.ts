@@ -74,8 +74,15 @@ const PROVIDERS: readonly RouteCommand[] = [
     whole: { absent: {} },
     table: {
       rows: ["providers"],
-      columns: ["name", "base_url", "enabled", "has_credential", "max_concurrency"],
-      spare: [],
+      columns: [
+        "name",
+        "base_url",
+        "enabled",
+        "has_credential",
+        "max_concurrency",
+        "credential_set_at? as key set",
+      ],
+      spare: ["key set"],
     },
     examples: ["lockport provider list", "lockport provider list --url https://models.example.org"],
   },

@@ -21,6 +21,12 @@ const providerFields = {
   wire_format: Type.Literal("openai"),
   base_url: Type.String(),
   has_credential: Type.Boolean(),
+  credential_set_at: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description: "When its credential was given; absent without one, and for one of before this was kept.",
+    }),
+  ),
   ...providerSettings,
   enabled: Type.Boolean(),
   created_at: Instant,

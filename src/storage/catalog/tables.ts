@@ -66,6 +66,8 @@ export const providers = table(
     enabled: boolean("enabled"),
     createdAtUs: integer("created_at_us"),
     authStyle: coded("auth_style", oneOfWords(AUTH_STYLES)),
+    /** Null for a credential that is older than the column. */
+    credentialSetAtUs: orNull(integer("credential_set_at_us")),
   },
   {
     checks: [

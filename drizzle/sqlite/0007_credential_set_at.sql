@@ -1,0 +1,1 @@
+ALTER TABLE `providers` ADD `credential_set_at_us` integer;
