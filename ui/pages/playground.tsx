@@ -111,14 +111,13 @@ export function PlaygroundPage() {
                     }
                     error={error}
                   />
-                  {canAsk && (
-                    <Compared
-                      choices={choices}
-                      choice={choice}
-                      other={other}
-                      onChange={(compared) => setDraft({ compared })}
-                    />
-                  )}
+                  <Compared
+                    choices={choices}
+                    choice={choice}
+                    other={other}
+                    isWanted={draft.compared !== null && (models.isPending || other !== null)}
+                    onChange={(compared) => setDraft({ compared })}
+                  />
                 </>
               }
             />
@@ -154,21 +153,25 @@ export function PlaygroundPage() {
 
 interface ComparedProps {
   readonly choices: readonly ModelChoice[];
-  readonly choice: ModelChoice;
+  readonly choice: ModelChoice | null;
   readonly other: ModelChoice | null;
+  /** Its field is drawn before the models have come, so that nothing moves then. */
+  readonly isWanted: boolean;
   readonly onChange: (alias: string | null) => void;
 }
 
 /** A second model for the same question, once it is wanted: the next that can be asked, or another. */
-function Compared({ choices, choice, other, onChange }: ComparedProps) {
-  const next = choices.find(({ alias, obstacle }) => obstacle === null && alias !== choice.alias);
-  if (other === null) {
+function Compared({ choices, choice, other, isWanted, onChange }: ComparedProps) {
+  const next = choices.find(({ alias, obstacle }) => obstacle === null && alias !== choice?.alias);
+  if (!isWanted) {
     return (
-      next !== undefined && (
-        <Button icon="plus" onClick={() => onChange(next.alias)}>
-          Compare with another model
-        </Button>
-      )
+      <Button
+        icon="plus"
+        disabled={choice === null || next === undefined}
+        onClick={() => onChange(next?.alias ?? null)}
+      >
+        Compare with another model
+      </Button>
     );
   }
   return (
@@ -178,8 +181,10 @@ function Compared({ choices, choice, other, onChange }: ComparedProps) {
         choices={choices}
         value={other}
         onValueChange={({ alias }) => onChange(alias)}
-        busy={false}
-        hint={<PriceHint pricing={other.pricing} />}
+        busy={other === null}
+        hint={
+          <span className="block min-h-8">{other !== null && <PriceHint pricing={other.pricing} />}</span>
+        }
         error={null}
       />
       <Button icon="close" onClick={() => onChange(null)}>
