@@ -65,7 +65,7 @@ export function InlineNumber(props: InlineNumberProps): ReactNode {
       type="button"
       aria-label={props.buttonLabel}
       onClick={() => setEditing(true)}
-      className="-mx-1.5 inline-flex min-h-6 max-w-full min-w-6 items-center justify-center rounded px-1.5 hover:bg-accent-soft focus-visible:outline-offset-0"
+      className="-mx-1.5 inline-flex min-h-6 max-w-full min-w-6 items-center justify-center rounded px-1.5 whitespace-nowrap hover:bg-accent-soft focus-visible:outline-offset-0"
     >
       {props.children}
     </button>
