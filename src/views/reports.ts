@@ -1,6 +1,8 @@
 import type { SecretName } from "#identity/secret.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { isRareUnit, picoToNumber, REPORT_UNITS, type ReportQuantities } from "#kernel/units.ts";
 import { toCostPerRequest } from "#stats/breakdown.ts";
+import { type CsvCell, toCsvRow } from "#stats/csv.ts";
 import { toCost, toCostReported } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Breakdown, BreakdownFigures, CostWindows, Facets, Percentiles } from "#stats/store.ts";
@@ -13,7 +15,6 @@ import {
   toDisjointQuantities,
   toUnpricedReason,
 } from "#usage/cost.ts";
-import { picoToNumber, type ReportQuantities } from "#kernel/units.ts";
 import {
   type ComparedWindows,
   type CostWindow,
@@ -172,6 +173,53 @@ function toChangeView({ before, now, differencePico, terms }: ComparedWindows) {
 
 function toWindowCostView({ requests, failed, unpricedRequests, costPico, units }: WindowCost) {
   return { requests, failed, unpriced_requests: unpricedRequests, cost: toCost(costPico), units };
+}
+
+type BreakdownColumn = readonly [name: string, toCell: (figures: BreakdownFigures) => CsvCell];
+
+const RARE_FIGURES: readonly BreakdownColumn[] = [
+  ["pending_requests", ({ pendingRequests }) => pendingRequests || null],
+  ["cost_reported", ({ costReportedPico }) => costReportedPico],
+];
+
+/** The rows of a breakdown as CSV, with exact costs; what is rare has a column only where some row has it. */
+export function toBreakdownCsv({ rows }: Breakdown, { by, keyNames }: Omit<BreakdownViewOptions, "sort">) {
+  const isUsed = ([, toCell]: BreakdownColumn) => rows.some(({ figures }) => toCell(figures) !== null);
+  const units = REPORT_UNITS.map((unit): BreakdownColumn => [
+    // The count of all requests is a column `requests` already.
+    unit === "requests" ? "billed_requests" : unit,
+    (figures) => figures.units[unit] ?? null,
+  ]);
+  const shown = units.filter(
+    (column, index) => !isRareUnit(REPORT_UNITS[index] ?? "requests") || isUsed(column),
+  );
+  const columns: readonly BreakdownColumn[] = [
+    ["requests", ({ requests }) => requests],
+    ["ok", ({ ok }) => ok],
+    ["failed", ({ upstreamError, unreachable }) => upstreamError + unreachable],
+    ["cancelled", ({ cancelled }) => cancelled],
+    ["unpriced", ({ unpricedRequests }) => unpricedRequests],
+    ["unmetered", ({ unmeteredRequests }) => unmeteredRequests],
+    ...shown,
+    ["cost", ({ costPico }) => costPico],
+    ["cost_per_request", (figures) => toCostPerRequest(figures)],
+    ["duration_p50_ms", ({ durationUs }) => toMilliseconds(durationUs).p50],
+    ["duration_p95_ms", ({ durationUs }) => toMilliseconds(durationUs).p95],
+    ["first_byte_p50_ms", ({ firstByteUs }) => toMilliseconds(firstByteUs).p50],
+    ["first_byte_p95_ms", ({ firstByteUs }) => toMilliseconds(firstByteUs).p95],
+    ...RARE_FIGURES.filter(isUsed),
+  ];
+  const toNames = (value: string | null) => {
+    const name = keyNames?.get(value ?? "");
+    return keyNames === null ? [value] : [value, name?.label ?? null, name?.suffix ?? null];
+  };
+  const names = keyNames === null ? [by] : [by, "key_label", "key_suffix"];
+  return [
+    toCsvRow([...names, ...columns.map(([name]) => name)]),
+    ...rows.map(({ value, figures }) =>
+      toCsvRow([...toNames(value), ...columns.map(([, toCell]) => toCell(figures))]),
+    ),
+  ].join("");
 }
 
 function toBreakdownFigures(figures: BreakdownFigures) {

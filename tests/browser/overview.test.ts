@@ -73,7 +73,7 @@ describeInBrowser("the overview", () => {
       await shoot(page, `overview-${theme}`, { fullPage: true });
     }
     const { page } = await visitReport(site, "/");
-    expect(await tabThrough(page)).toContainEqual(expect.stringContaining("CSV"));
+    expect(await tabThrough(page)).toContainEqual(expect.stringContaining("As shown"));
     await page.setViewportSize({ width: 360, height: 740 });
     // A card has its cost in sight.
     const cards = page.getByRole("region", { name: "Usage by model" }).getByRole("rowheader");
@@ -221,11 +221,11 @@ describeInBrowser("the overview", () => {
     for (const [name, fill] of shared) expect([name, before.get(name)]).toEqual([name, fill]);
   });
 
-  test("saves what it shows: the CSV has the filters, and the window in UTC in its name", async () => {
+  test("saves all detail: the CSV has the filters, and the window in UTC in its name", async () => {
     const { page } = await visitReport(site, "/?range=7d&by=principal");
     const [download] = await Promise.all([
       page.waitForEvent("download"),
-      page.getByRole("button", { name: "CSV" }).click(),
+      page.getByRole("button", { name: "All detail" }).click(),
     ]);
     expect(download.suggestedFilename()).toMatch(
       /^lockport-usage_\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d(T\d{4})?_UTC\.csv$/,
@@ -238,7 +238,7 @@ describeInBrowser("the overview", () => {
     await page.goto(`/?range=7d&principal=${person}`);
     const [filtered] = await Promise.all([
       page.waitForEvent("download"),
-      page.getByRole("button", { name: "CSV" }).click(),
+      page.getByRole("button", { name: "All detail" }).click(),
     ]);
     const own = (await readDownload(filtered)).trim().split("\r\n").slice(1);
     expect(own).toEqual(rows.filter((line) => line.startsWith(`${person},`)));

@@ -128,7 +128,7 @@ describeInBrowser("people in Tokyo and nine hours behind UTC", () => {
         await openAtRest(page, path);
         const [download] = await Promise.all([
           page.waitForEvent("download"),
-          page.getByRole("button", { name: "CSV" }).click(),
+          page.getByRole("button", { name: /^(CSV|All detail)$/ }).click(),
         ]);
         files.push(download.suggestedFilename(), await readDownload(download));
       }

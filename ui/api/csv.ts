@@ -3,7 +3,13 @@ import { isJson, OWN_SERVER, refuse } from "./client.ts";
 import { toApiFailure, unreadableAnswer } from "./failure.ts";
 
 /** Reports that come as CSV too; cells that a spreadsheet would run are defused by the server. */
-export type CsvPath = "/stats/requests" | "/stats/summary" | "/stats/statement" | "/my/usage";
+export type CsvPath =
+  | "/stats/requests"
+  | "/stats/summary"
+  | "/stats/breakdown"
+  | "/stats/statement"
+  | "/my/usage"
+  | "/my/usage/breakdown";
 
 export interface CsvProgress {
   readonly signal?: AbortSignal;

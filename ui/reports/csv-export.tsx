@@ -66,12 +66,14 @@ export function useCsvExport({
 interface CsvButtonProps extends Pick<ButtonLook, "size"> {
   readonly state: CsvExport;
   readonly title: string;
+  /** The visible name, where there are several files. */
+  readonly label?: string;
 }
 
-export function CsvButton({ state, title, size }: CsvButtonProps) {
+export function CsvButton({ state, title, size, label = "CSV" }: CsvButtonProps) {
   return (
     <Button icon="download" size={size} busy={state.isRunning} onClick={state.start} title={title}>
-      CSV
+      {label}
     </Button>
   );
 }

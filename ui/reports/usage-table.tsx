@@ -52,6 +52,7 @@ const SCOPES = {
       subject: "usage",
       title: "Answered and cancelled requests by person, provider, model, client and tags",
     },
+    shownPath: "/stats/breakdown",
     toCaption: (by: string) => `Usage by ${by}`,
   },
   own: {
@@ -60,6 +61,7 @@ const SCOPES = {
       subject: "my-usage",
       title: "Answered and cancelled requests by model and endpoint",
     },
+    shownPath: "/my/usage/breakdown",
     toCaption: (by: string) => `Your usage by ${by}`,
   },
 } as const;
@@ -67,18 +69,35 @@ const SCOPES = {
 /** The figures behind the chart, and the way to take them along. */
 export function UsageTable({ scope, report, answer, by }: UsageTableProps): ReactNode {
   const { data: stack, isOutdated, failure } = answer;
-  const { csv: file } = SCOPES[scope];
+  const { csv: file, shownPath } = SCOPES[scope];
   const companions = useCompanions(scope, report, stack);
   const speeds = useSpeeds(scope, report, stack);
-  const csv = useCsvExport({ ...file, query: { ...report.query } });
+  const name = BREAKDOWN_LABELS[by].toLowerCase();
+  const shown = useCsvExport({
+    path: shownPath,
+    subject: `${file.subject}-by-${name.replaceAll(" ", "-")}`,
+    query: { ...report.query, by: toGroupBy(stack?.cut ?? { by, tagKey: null }), limit: ROWS_MAX },
+  });
+  const detail = useCsvExport({ ...file, query: { ...report.query } });
   if (stack === null && failure !== null) return null;
   return (
     <Card
       flush
-      title={`By ${BREAKDOWN_LABELS[by].toLowerCase()}`}
-      actions={<CsvButton size="sm" state={csv} title={file.title} />}
+      title={`By ${name}`}
+      actions={
+        <>
+          <CsvButton
+            size="sm"
+            state={shown}
+            label="As shown"
+            title={`CSV by ${name}, with all its figures and times`}
+          />
+          <CsvButton size="sm" state={detail} label="All detail" title={`CSV: ${file.title}`} />
+        </>
+      }
     >
-      <CsvStatus state={csv} className="px-4 pb-4" />
+      <CsvStatus state={shown} className="px-4 pb-4" />
+      <CsvStatus state={detail} className="px-4 pb-4" />
       {stack === null ? (
         <TableSkeleton rows={9} />
       ) : (

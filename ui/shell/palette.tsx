@@ -258,6 +258,12 @@ function toActions(isAdmin: boolean): readonly Command[] {
       icon: "errors",
       does: { kind: "go", to: "/requests", search: { outcome: "failed", range: "24h" } },
     },
+    {
+      id: "last-month",
+      label: "Usage by person, last month",
+      icon: "usage",
+      does: { kind: "go", to: "/", search: { by: "principal", range: "last-month" } },
+    },
     ...(isAdmin
       ? [
           {

@@ -264,7 +264,7 @@ export function breakdown(query: readonly QueryParam[], breakdownFields: readonl
       },
       ...query,
     ],
-    answer: reportAnswer(Breakdown, BREAKDOWN_EXAMPLE),
+    answer: tableAnswer(Breakdown, BREAKDOWN_EXAMPLE),
   };
 }
 

@@ -19,7 +19,7 @@ import { type BreakdownField, parseBreakdown } from "#stats/breakdown-query.ts";
 import { formatGroupBy, parseSeriesGrouping, type GroupField } from "#stats/series-grouping.ts";
 import { parseWindow } from "#stats/bucket.ts";
 import type { Window } from "#stats/filter.ts";
-import { toBreakdownView, toCostChangeView } from "#views/reports.ts";
+import { toBreakdownCsv, toBreakdownView, toCostChangeView } from "#views/reports.ts";
 import { toSeriesView } from "#stats/series.ts";
 
 export interface UsageReportDeps {
@@ -38,7 +38,7 @@ export interface UsageReports {
   series(asking: Asking, asked: StatsQuery): Promise<Response>;
   /** `GroupedUsageSeries`: the series, with its groups when the request asks for some of `fields`. Throws `invalid_request` for any other. */
   groupedSeries(asking: Asking, asked: StatsQuery, fields: readonly GroupField[]): Promise<Response>;
-  /** `Breakdown`. Throws `invalid_request` where it is not by one of `fields`, nor by a tag. */
+  /** `Breakdown`, or its rows as CSV. Throws `invalid_request` where it is not by one of `fields`, nor by a tag. */
   breakdown(asking: Asking, asked: StatsQuery, fields: readonly BreakdownField[]): Promise<Response>;
   /** `CostChange`: the window, the last seven days without a `since`, against the one before or the one that is asked for. */
   costChange(asking: Asking, asked: StatsQuery): Promise<Response>;
@@ -81,6 +81,12 @@ export function createUsageReports({ catalog, clock, identity, stats }: UsageRep
         ? await identity.keys.findNames(found.rows.flatMap(({ value }) => value ?? []))
         : null;
       const view = toBreakdownView(found, { by: formatGroupBy(by), sort, keyNames });
+      if (negotiateFormat(asking.request.headers) === "csv") {
+        const body = toBreakdownCsv(found, { by: formatGroupBy(by), keyNames });
+        return new Response(body, {
+          headers: toReportHeaders({ notes: found, format: "csv", filename: "breakdown.csv" }),
+        });
+      }
       // The answer itself says what it leaves out.
       return toJsonReport(view, { snapped: found.snapped, truncated: false });
     },

@@ -4,6 +4,8 @@ import type { Page } from "playwright-core";
 import { startModelServer, type ModelServer } from "../../../contrib/demo/model-server.ts";
 import { formatCount, formatMoney } from "../../../ui/text/format.ts";
 import { describeInBrowser, useBrowser } from "../support/browser.ts";
+import { readCsv } from "../support/csv.ts";
+import { readDownload } from "../support/download.ts";
 import { openAtRest } from "../support/rest.ts";
 import { shoot } from "../support/screenshots.ts";
 import { makeLoginLink, signInAsAdmin } from "../support/sign-in.ts";
@@ -22,8 +24,12 @@ beforeAll(async () => {
 });
 afterAll(() => provider.stop());
 
-async function begin(): Promise<{ readonly site: Site; readonly page: Page }> {
-  const site = await browser.sharedSite({ demo: { days: 14, seed: 1 } });
+const TWO_WEEKS = { demo: { days: 14, seed: 1 } };
+/** All of this month, and half of the one before at least. */
+const LAST_MONTH = { demo: { days: 46, seed: 1 } };
+
+async function begin(demo = TWO_WEEKS): Promise<{ readonly site: Site; readonly page: Page }> {
+  const site = await browser.sharedSite(demo);
   const visitor = await browser.newVisitor({ baseUrl: site.url });
   await signInAsAdmin(visitor, site);
   await openAtRest(visitor.page, "/");
@@ -198,6 +204,34 @@ describeInBrowser("an answer, from the overview", () => {
       const row = page.getByRole("listitem").filter({ hasText: "model.update" });
       await row.filter({ hasText: "ada" }).getByText("input tokens $1.00 → $4.00").waitFor();
       expect(await row.count()).toBe(1);
+    });
+  });
+
+  test("14: last month's CSV by person takes three presses, and has the figures that are shown", async () => {
+    const { site, page } = await begin(LAST_MONTH);
+    const month = toWindow(utcMonth.offset(utcMonth(new Date()), -1), utcMonth(new Date()));
+    const people = await breakDown(site, "principal", month);
+    expect(people.length).toBeGreaterThan(3);
+    await doWithin(page, 3, async () => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Page, model, person, key or action" }).fill("last month");
+      await page.getByRole("option", { name: "Usage by person, last month" }).waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByRole("table", { name: "Usage by person" }).waitFor();
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "As shown", exact: true }).click(),
+      ]);
+      expect(download.suggestedFilename()).toMatch(
+        /^lockport-usage-by-person_\d{4}-\d\d-01_\d{4}-\d\d-01_UTC\.csv$/,
+      );
+      const [head = [], ...rows] = readCsv(await readDownload(download));
+      for (const name of ["failed", "cancelled", "unpriced", "cached_input_tokens", "duration_p50_ms"])
+        expect(head).toContain(name);
+      const figures = rows.map((row) => [row[0], row[head.indexOf("requests")]]);
+      expect(Object.fromEntries(figures)).toEqual(
+        Object.fromEntries(people.map(({ value, requests }) => [value, String(requests)])),
+      );
     });
   });
 
