@@ -49,6 +49,21 @@ export function toHistoryPrices(
   return prices;
 }
 
+/** What was applied beyond these figures; undefined where it is nothing, or not known. */
+export function toBeyondPlan(
+  { requests, costBeforePico, costAfterPico, unpricedBefore, unpricedAfter }: RepricingFigures,
+  applied: AppliedSums | null,
+): AppliedSums | undefined {
+  if (applied === null) return undefined;
+  const beyond = {
+    requests: applied.requests - requests,
+    costPico: applied.costPico - (costAfterPico - costBeforePico),
+    unpriced: applied.unpriced - (unpricedAfter - unpricedBefore),
+  };
+  const isNothing = beyond.requests === 0 && beyond.costPico === 0n && beyond.unpriced === 0;
+  return isNothing ? undefined : beyond;
+}
+
 /** What changes of one unit of a model at one tier. */
 export interface RepricedUnit {
   readonly model: string;
@@ -64,6 +79,15 @@ export interface RepricedUnit {
   /** Requests that had none of the unit priced. */
   readonly unpricedBefore: number;
   readonly unpricedAfter: number;
+}
+
+/** What applying has changed in sum, or by how much it differs from the plan. */
+export interface AppliedSums {
+  readonly requests: number;
+  /** By how much the cost is more. */
+  readonly costPico: Pico;
+  /** How many more requests are unpriced. */
+  readonly unpriced: number;
 }
 
 /** The figures of a re-pricing: those of the requests that it changes. */
@@ -136,6 +160,11 @@ export interface Repricing {
   readonly eventCount: number;
   /** Requests that the step under way has looked at; while it is taken back those that it has changed and that are not yet as before. */
   readonly doneCount: number;
+  /**
+   * What applying has changed beside the figures of its plan; absent where it is nothing. Requests that ended before the plan was
+   * made may be recorded behind it: another replica's, whose database was away. Rows that retention removed are less than nothing.
+   */
+  readonly beyondPlan?: AppliedSums;
   /** Requests that were not taken back: their rows were removed meanwhile. */
   readonly goneCount?: number;
   /** Rows that arrived before it were removed by retention when it was planned: their requests keep their prices. */
@@ -183,6 +212,8 @@ export interface RepricingStore {
   claim(): Promise<ActiveRepricing | null>;
   /** Prices the next part of it again, from the last `untilUs` on, in one transaction with its totals; null when another process has it. */
   applyStep(repricing: Repricing, fromUs: InstantUs | null): Promise<RepricingStep | null>;
+  /** What its applied parts have changed; null where that is not known: they were applied by an earlier version. */
+  sumApplied(id: string): Promise<AppliedSums | null>;
   /** Takes the last part of it back in the same way. */
   revertStep(repricing: Repricing): Promise<RepricingStep | null>;
   find(id: string): Promise<Repricing | null>;

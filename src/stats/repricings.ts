@@ -17,6 +17,7 @@ import {
   type RepricingStep,
   type RepricingStore,
   type RepricingTerms,
+  toBeyondPlan,
 } from "./repricing.ts";
 
 /** How often this process looks whether a re-pricing was left alone: another process's, or its own after a failure. */
@@ -280,10 +281,9 @@ export class Repricings {
         if (fromUs === null) {
           const changedAtUs = clock.nowUs();
           const doneCount = isApplied ? repricing.eventCount : 0;
-          const left = isApplied ? null : await store.find(repricing.id);
-          const gone = left === null ? {} : { goneCount: left.doneCount };
+          const found = isApplied ? await this.#findBeyond(repricing) : await this.#findGone(repricing);
           const state = isApplied ? "applied" : "reverted";
-          await store.save({ ...repricing, ...gone, state, changedAtUs, doneCount }, false);
+          await store.save({ ...repricing, ...found, state, changedAtUs, doneCount }, false);
           log.info("re-pricing: done", { id: repricing.id, state });
           await this.#tellDone();
           return;
@@ -294,6 +294,16 @@ export class Repricings {
         await sleep(RETRY_INTERVAL_MS);
       }
     }
+  }
+
+  async #findBeyond({ id, figures }: Repricing): Promise<Pick<Repricing, "beyondPlan">> {
+    const beyondPlan = toBeyondPlan(figures ?? NO_FIGURES, await this.#deps.store.sumApplied(id));
+    return beyondPlan === undefined ? {} : { beyondPlan };
+  }
+
+  async #findGone({ id }: Repricing): Promise<Pick<Repricing, "goneCount">> {
+    const left = await this.#deps.store.find(id);
+    return left === null ? {} : { goneCount: left.doneCount };
   }
 
   async #tellDone(): Promise<void> {

@@ -11,7 +11,8 @@ export function toRepricingView(repricing: Repricing) {
 
 /** Without its changes by unit: as lists have it. */
 export function toRepricingRow(repricing: Repricing) {
-  const { id, state, isDryRun, terms, createdAtUs, figures, eventCount, doneCount, rowsFromUs } = repricing;
+  const { id, state, isDryRun, terms, createdAtUs, figures, eventCount, doneCount, rowsFromUs, beyondPlan } =
+    repricing;
   const { sinceUs, untilUs } = terms.query.window;
   const toInstant = (atUs: number | null) => (atUs === null ? null : formatInstant(atUs));
   return {
@@ -42,6 +43,13 @@ export function toRepricingRow(repricing: Repricing) {
           },
     ...(rowsFromUs > 0 &&
       (sinceUs === null || sinceUs < rowsFromUs) && { rows_from: formatInstant(rowsFromUs) }),
+    ...(beyondPlan !== undefined && {
+      beyond_plan: {
+        requests: beyondPlan.requests,
+        difference: picoToNumber(beyondPlan.costPico),
+        unpriced: beyondPlan.unpriced,
+      },
+    }),
     ...((repricing.goneCount ?? 0) > 0 && { rows_gone: repricing.goneCount }),
     ...(repricing.failure !== null && { failure: repricing.failure }),
   };

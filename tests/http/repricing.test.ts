@@ -228,3 +228,28 @@ test("reports say x-proxy-repricing while costs change, and neither before nor a
     expect(await told()).toEqual(all(null));
   }
 });
+
+test("what is recorded behind a plan and ended before it is told beside its figures, and is taken back with them", async () => {
+  await team.record({ at: "2026-04-01T10:00:00Z", by: team.alice });
+  const window = { since: "2026-04-01", until: "2026-04-02" };
+  const costOfDay = async () =>
+    (await team.read("/stats/breakdown?since=2026-04-01&until=2026-04-02")).total.cost;
+  const plan = await create({ ...window, prices: { fast: FAST }, dry_run: true });
+  expect(plan.total.requests).toBe(1);
+  expect(plan.beyond_plan).toBeUndefined();
+  const late = { at: "2026-04-01T11:00:00Z", by: team.bob };
+  await team.record(late, late);
+  const before = await costOfDay();
+  await post(`${PATH}/${plan.id}/apply`);
+  const applied = await rested(plan.id);
+  expect(applied.total).toEqual(plan.total);
+  const { requests, difference, unpriced } = applied.beyond_plan;
+  expect({ requests, unpriced }).toEqual({ requests: 2, unpriced: 0 });
+  expect(difference).toBeCloseTo(2 * plan.total.difference, 12);
+  expect(await costOfDay()).toBeCloseTo(before + 3 * plan.total.difference, 12);
+  await post(`${PATH}/${plan.id}/revert`);
+  const reverted = await rested(plan.id);
+  expect(reverted.state).toBe("reverted");
+  expect(reverted.rows_gone).toBeUndefined();
+  expect(await costOfDay()).toBe(before);
+});

@@ -82,6 +82,7 @@ const NO_REPRICINGS: RepricingStore = {
   begin: async () => ({ kind: "absent" }),
   claim: async () => null,
   applyStep: async () => null,
+  sumApplied: async () => null,
   revertStep: async () => null,
   find: async () => null,
   list: async () => ({ rows: [], total: 0 }),

@@ -133,6 +133,42 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
       await engine.checkLedger();
     });
 
+    test("requests that ended before the plan and were recorded behind it, as another replica's are, are told beside it and taken back with the rest", async () => {
+      await using engine = createEngine();
+      await using bench = await openBench(engine);
+      const { storage, repricings } = bench;
+      await recordDays(storage, 2);
+      bench.clock.now = NEW_YEAR_US + 3 * DAY_US;
+      const plan = await bench.planned(TERMS);
+      expect(plan.beyondPlan).toBeUndefined();
+      for (const at of [5, 6]) await record(storage, { arrivedAtUs: NEW_YEAR_US + HOUR_US + at });
+      // It ends after the plan was made.
+      await record(storage, { arrivedAtUs: NEW_YEAR_US + 7 }, { ...ENDING, durationUs: 9 * DAY_US });
+      const before = await listRows(storage);
+      await repricings.apply(plan.id, ROOT);
+      const applied = await bench.reached(plan.id, "applied");
+      expect(applied.figures).toEqual(plan.figures);
+      const after = await listRows(storage);
+      const [changed, was] = [after, before].map((rows) =>
+        rows.filter((_, row) => !Bun.deepEquals(toCost(after[row]!), toCost(before[row]!))),
+      );
+      const late = { requests: 2, costPico: 0n, unpriced: -2 };
+      late.costPico =
+        sum(changed ?? []) -
+        sum(was ?? []) -
+        ((plan.figures?.costAfterPico ?? 0n) - (plan.figures?.costBeforePico ?? 0n));
+      expect(late.costPico).toBeGreaterThan(0n);
+      expect(changed?.length).toBe((plan.figures?.requests ?? 0) + late.requests);
+      expect(applied.beyondPlan).toEqual(late);
+      const { rows } = await repricings.list(PAGE);
+      expect(rows[0]?.beyondPlan).toEqual(late);
+      await repricings.revert(plan.id, ROOT);
+      const reverted = await bench.reached(plan.id, "reverted");
+      expect(reverted.goneCount).toBe(0);
+      expect(await listRows(storage)).toEqual(before);
+      await engine.checkLedger();
+    });
+
     test("a price by the request that comes late is given to what had none, unless it failed, used nothing or is free; a revert restores each row as it was", async () => {
       await using engine = createEngine();
       await using bench = await openBench(engine);

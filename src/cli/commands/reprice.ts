@@ -51,10 +51,14 @@ export async function changeRepricing(
 
 /** What became of it, and what can be done with it now. */
 export function tellRepricing(terminal: Terminal, view: Json): void {
-  const { id, state, total, rows_from: rowsFrom, rows_gone: rowsGone, failure } = view;
+  const { id, state, total, rows_from: rowsFrom, rows_gone: rowsGone, beyond_plan: beyond, failure } = view;
   if (isObject(total) && total["requests"] === 0) terminal.writeMessage("No request would change.\n");
   if (typeof rowsFrom === "string")
     terminal.writeMessage(`Rows of requests before ${rowsFrom} were removed: those keep their prices.\n`);
+  if (isObject(beyond))
+    terminal.writeMessage(
+      `Recorded after the plan and not in its figures: ${String(beyond["requests"])} requests, ${String(beyond["difference"])} in cost.\n`,
+    );
   if (typeof rowsGone === "number")
     terminal.writeMessage(
       `${rowsGone} requests keep the cost that they were given: their rows were removed meanwhile.\n`,

@@ -83,6 +83,16 @@ const ROW = {
       description: "Rows of requests before it were removed: those keep their prices.",
     }),
   ),
+  beyond_plan: Type.Optional(
+    Type.Object(
+      { requests: Type.Integer(), difference: Amount, unpriced: Type.Integer() },
+      {
+        additionalProperties: false,
+        description:
+          "What applying changed beside `total`: requests that ended before the plan was made and were recorded behind it, such as those of another replica. Below zero for rows that were removed meanwhile.",
+      },
+    ),
+  ),
   rows_gone: Type.Optional(
     Type.Integer({
       minimum: 1,

@@ -4,7 +4,7 @@ import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import { findEvent } from "#storage/writer/settlements.ts";
 import { readBilledDay } from "./billed-day.ts";
 import { findRepricing, listRepricings } from "#storage/repricing/repricing-rows.ts";
-import { planStretch, repriceStretch, revertStretch } from "#storage/repricing/stretch.ts";
+import { planStretch, repriceStretch, revertStretch, sumApplied } from "#storage/repricing/stretch.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { readCostWindows } from "./cost-change.ts";
 import { readErrors } from "./errors.ts";
@@ -47,6 +47,7 @@ export const REPORTS = {
   planStretch,
   repriceStretch,
   revertStretch,
+  sumApplied,
   findRepricing,
   listRepricings,
 };

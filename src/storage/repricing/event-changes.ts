@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { AppliedSums } from "#stats/repricing.ts";
 import type { AppliedPrices } from "#kernel/price-variants.ts";
 import type { Quantities } from "#kernel/units.ts";
 import { COST_MEASURES, type CostChange } from "#storage/cells/counting.ts";
@@ -6,7 +7,7 @@ import { toDay, toHour } from "#storage/cells/calendar.ts";
 import type { QuantityColumns } from "#storage/cells/event-row.ts";
 import { toCellKey } from "#storage/cells/cells.ts";
 import { packColumn, skipColumn, toPackedBytesMax, unpackColumn } from "#storage/cells/packed-column.ts";
-import type { SplitCost } from "#storage/cells/sums.ts";
+import { joinCost, type SplitCost } from "#storage/cells/sums.ts";
 import { toUnpricedBits } from "#storage/reports/event-measures.ts";
 
 /** A row of `manner`: the result of an event, and its prices. */
@@ -289,6 +290,9 @@ export class ChangeGatherer {
     readonly areCellsOpen: boolean;
   }): EventChanges {
     const { ids, lanes, formers, classOf, costHi, costLo, byRequest } = this.#written;
+    const totals = areCellsOpen
+      ? this.totals()
+      : [...this.#totals.values()].flatMap((ofHour) => joinUncarried(ofHour));
     return {
       ids: toSharedDoubles(ids),
       lanes: toSharedIntegers(lanes),
@@ -298,12 +302,10 @@ export class ChangeGatherer {
       costHi: toSharedDoubles(costHi),
       costLo: toSharedDoubles(costLo),
       byRequest: toSharedIntegers(byRequest),
-      totals: packTotals(
-        areCellsOpen ? this.totals() : [...this.#totals.values()].flatMap((totals) => joinUncarried(totals)),
-      ),
+      totals: packTotals(totals),
       undo: isUndone
         ? toSharedBytes(
-            encodeFormers({ ids, lanes, formers, exceptions: this.#exceptions, given: this.#given }),
+            encodeFormers({ ids, lanes, formers, exceptions: this.#exceptions, given: this.#given }, totals),
           )
         : null,
     };
@@ -346,14 +348,12 @@ export interface FormerEvents {
 
 const COUNT_BYTES = 4;
 
-/** Seven columns behind the numbers of their rows, compressed: some three bytes an event. */
-export function encodeFormers({
-  ids,
-  lanes,
-  formers,
-  exceptions,
-  given,
-}: FormerEvents): Uint8Array<ArrayBuffer> {
+/** Columns behind the numbers of their rows, compressed: some three bytes an event. The last one is read by `readApplied`. */
+function encodeFormers(
+  { ids, lanes, formers, exceptions, given }: FormerEvents,
+  totals: readonly CostChange[],
+): Uint8Array<ArrayBuffer> {
+  const add = (member: "unpriced" | "hi" | "lo") => totals.reduce((sum, total) => sum + total[member], 0);
   const columns = [
     Float64Array.from(ids, (id, row) => id - (ids[row - 1] ?? 0)),
     Float64Array.from(lanes),
@@ -362,6 +362,7 @@ export function encodeFormers({
     Float64Array.from(exceptions, ({ cost }) => cost?.hi ?? NO_COST),
     Float64Array.from(exceptions, ({ cost }) => cost?.lo ?? NO_COST),
     Float64Array.from(given),
+    Float64Array.of(add("unpriced"), add("hi"), add("lo")),
   ];
   const sizeMax = columns.reduce((sum, { length }) => sum + COUNT_BYTES + toPackedBytesMax(length), 0);
   const view = new DataView(new ArrayBuffer(sizeMax));
@@ -371,6 +372,22 @@ export function encodeFormers({
     end = packColumn(view, end + COUNT_BYTES, column);
   }
   return new Uint8Array(Bun.zstdCompressSync(new Uint8Array(view.buffer, 0, end)));
+}
+
+/** The number of columns before the sums. */
+const FORMER_COLUMNS = 7;
+
+/** What a stretch has changed in sum; null where it was written without that. */
+export function readApplied(encoded: Uint8Array<ArrayBuffer>): AppliedSums | null {
+  const bytes = Bun.zstdDecompressSync(encoded);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  for (let column = 0; column < FORMER_COLUMNS && at < bytes.length; column += 1)
+    at = skipColumn(view, at + COUNT_BYTES, view.getUint32(at, true));
+  if (at === bytes.length) return null;
+  const sums = unpackColumn(view, at + COUNT_BYTES, view.getUint32(at, true));
+  const [unpriced = 0, hi = 0, lo = 0] = sums;
+  return { requests: view.getUint32(0, true), costPico: joinCost(hi, lo), unpriced };
 }
 
 export function decodeFormers(encoded: Uint8Array<ArrayBuffer>): FormerEvents {

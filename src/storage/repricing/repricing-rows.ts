@@ -141,7 +141,7 @@ export function* beginRepricing({ id, holder, from, to }: BeginQuestion): Script
   yield* lockRepricings();
   const found = yield* findRepricing({ id });
   if (found === null) return { kind: "absent" };
-  const { state, figures } = found;
+  const { state, figures, beyondPlan } = found;
   const active = yield* findActiveId();
   if (active === id && state === to) return { kind: "begun", repricing: found };
   if (active !== null) return { kind: "running" };
@@ -149,7 +149,7 @@ export function* beginRepricing({ id, holder, from, to }: BeginQuestion): Script
   const later = yield* findLater(found);
   if (later !== null) return { kind: "overlap", id: later };
   // Each that is taken back is one less: those whose rows are gone are left.
-  const doneCount = to === "reverting" ? figures.requests : 0;
+  const doneCount = to === "reverting" ? figures.requests + (beyondPlan?.requests ?? 0) : 0;
   yield* run(
     "UPDATE repricing SET state = ?, active = 1, holder = ?, beat = beat + 1, done_events = ? WHERE id = ?",
     [to, holder, doneCount, id],

@@ -1,7 +1,13 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { byUnit, type Quantities, UNITS } from "#kernel/units.ts";
 
-import { addFigures, NO_FIGURES, type PlannedStep, type RepricingTerms } from "#stats/repricing.ts";
+import {
+  addFigures,
+  type AppliedSums,
+  NO_FIGURES,
+  type PlannedStep,
+  type RepricingTerms,
+} from "#stats/repricing.ts";
 import { toMonth } from "#storage/cells/calendar.ts";
 import { toAddedSums, toPart } from "#storage/cells/cells.ts";
 import { COST_MEASURES, type CostChange } from "#storage/cells/counting.ts";
@@ -10,7 +16,7 @@ import { changeCells, type ChangedCells, readCells, type StoredCells } from "#st
 import { splitCost } from "#storage/cells/sums.ts";
 import { groupLabelSets, NOT_CHOSEN } from "#storage/reports/label-groups.ts";
 import { readEdges } from "#storage/reports/ledger-edges.ts";
-import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
+import { all, dialectOf, each, one, type Script } from "#storage/sql/script.ts";
 import { priceDisjoint, toDisjointQuantities } from "#usage/cost.ts";
 import { toShape } from "#usage/journal-line.ts";
 import {
@@ -19,6 +25,7 @@ import {
   type EventChanges,
   type EventRow,
   type FormerEvents,
+  readApplied,
   toSharedBytes,
 } from "./event-changes.ts";
 import { FigureSums, readCost, readEventClasses, readUsage, Repricer, toEventColumns } from "./repricer.ts";
@@ -154,6 +161,27 @@ export function* revertStretch({ id }: { readonly id: string }): Script<Stretch 
   const cells = yield* changeSealed(gatherer.totals());
   const changes = gatherer.toChanges({ isUndone: false, areCellsOpen: cells === null });
   return { fromUs, untilUs, eventCount, changes, cells };
+}
+
+/** `RepricingStore.sumApplied`. */
+export function* sumApplied({ id }: { readonly id: string }): Script<AppliedSums | null> {
+  const applied: (AppliedSums | null)[] = [];
+  yield* each<Pick<WrittenStretch, "undo">>(
+    "SELECT undo FROM repriced_stretch WHERE repricing = ?",
+    [id],
+    ({ undo }) => applied.push(readApplied(undo)),
+  );
+  let sums: AppliedSums = { requests: 0, costPico: 0n, unpriced: 0 };
+  for (const changed of applied) {
+    if (changed === null) return null;
+    const { requests, costPico, unpriced } = sums;
+    sums = {
+      requests: requests + changed.requests,
+      costPico: costPico + changed.costPico,
+      unpriced: unpriced + changed.unpriced,
+    };
+  }
+  return sums;
 }
 
 function withoutRequest(quantities: Quantities): Quantities {

@@ -55,6 +55,7 @@ export function createRepricingStore(
       ),
     revertStep: (repricing) =>
       write(repricing, "revert", () => ask("revertStretch", { id: repricing.id }, ASKER)),
+    sumApplied: (id) => ask("sumApplied", { id }, ASKER),
     find: (id) => ask("findRepricing", { id }, ASKER),
     list: (page) => ask("listRepricings", page, ASKER),
   };

@@ -83,6 +83,11 @@ export function RepricingDialog({ row, onClose, onPlanAgain }: RepricingDialogPr
             were removed by retention.
           </p>
         )}
+        {shown.beyond_plan !== undefined && (
+          <p className="text-warn">
+            {`Recorded after the plan and not in its figures: ${formatCounted(shown.beyond_plan.requests, "request")}, ${formatMoney(shown.beyond_plan.difference)}.`}
+          </p>
+        )}
         {error !== null && data === undefined ? (
           <ErrorNotice failure={error} onRetry={() => void refetch()} />
         ) : data === undefined ? (
