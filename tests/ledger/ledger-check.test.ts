@@ -18,6 +18,8 @@ import {
   writeUsages,
   type WriteOptions,
 } from "./usage.ts";
+import { createSqliteEngine } from "../storage/engines/sqlite.ts";
+import { openBench, recordDays, ROOT, TERMS } from "../storage/repricings.ts";
 import { serveLedger } from "../support/ledger.ts";
 import { makeDirectory } from "./journal-bench.ts";
 
@@ -190,4 +192,27 @@ describe("lockport ledger check", () => {
       journal: { waitingEnds: 0, waitingBytes: 0 },
     });
   }, 30_000);
+});
+
+test("costs that a re-pricing has changed since are those of no end in the journal, and an event that is missing is still found", async () => {
+  await using engine = createSqliteEngine();
+  await using bench = await openBench(engine);
+  await recordDays(bench.storage, 1);
+  bench.clock.now = NEW_YEAR_US + 2 * DAY_US;
+  await bench.storage.ledger.flush();
+  const before = await check(engine.dataDir);
+  const { id } = await bench.planned(TERMS);
+  await bench.repricings.apply(id, ROOT);
+  await bench.reached(id, "applied");
+  expect(before).toMatchObject({ events: 24, findings: [], journal: { checkedEnds: 24 } });
+  expect(await check(engine.dataDir)).toEqual(before);
+  change(engine.dataDir, "DELETE FROM event WHERE id = (SELECT min(id) FROM event)");
+  const { findings } = await check(engine.dataDir);
+  expect(findings).toContainEqual({
+    where: "journal",
+    what: "ends that are no event",
+    rows: 1,
+    expected: 24,
+    stored: 23,
+  });
 });

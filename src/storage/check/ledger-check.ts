@@ -7,7 +7,7 @@ import type { LedgerCheck, LedgerFinding } from "#storage/engine.ts";
 import { SegmentReader } from "#storage/journal/segment-reader.ts";
 import { findSegments, type JournalPosition, measureSegments } from "#storage/journal/segments.ts";
 import { type LedgerJournal, readPosition } from "#storage/ledger-reader.ts";
-import { each, type Script } from "#storage/sql/script.ts";
+import { each, one, type Script } from "#storage/sql/script.ts";
 import { type Begun, JournalDecoder } from "#usage/journal-decoder.ts";
 import { LineCursor, type UsageFigures } from "#usage/journal-line.ts";
 import { checkTotals, type TotalsCheckOptions } from "./totals-check.ts";
@@ -68,8 +68,10 @@ function* readEnds(journal: LedgerJournal, isLast: boolean): Script<JournalEnds>
   const segments = findSegments(directory);
   const isRemoved = segments.length > 0 && !segments.includes(position.segment);
   if (isRemoved && !isLast) throw new MovedOnError();
+  // Costs of the database are then not those that requests ended with.
+  const repriced = yield* one("SELECT 1 FROM repriced_stretch LIMIT 1");
   try {
-    return readJournalEnds(directory, position);
+    return readJournalEnds(directory, position, { hasCosts: repriced === null });
   } catch (cause) {
     if (systemCode(cause) === "ENOENT") throw new MovedOnError();
     throw cause;
@@ -105,12 +107,18 @@ interface JournalEnds {
   readonly damagedLines: number;
   /** False when the segment that the position is in is gone, or ends before it. */
   readonly hasPosition: boolean;
+  /** True where costs are compared. */
+  readonly hasCosts: boolean;
   /** Arrivals of what is committed and stays as it ended, by everything else that is compared. */
   readonly arrivals: ReadonlyMap<string, readonly InstantUs[]>;
 }
 
 /** Reads the segments from the position's on. Throws when one is removed meanwhile. */
-function readJournalEnds(directory: string, position: JournalPosition): JournalEnds {
+function readJournalEnds(
+  directory: string,
+  position: JournalPosition,
+  { hasCosts }: Pick<JournalEnds, "hasCosts">,
+): JournalEnds {
   const sizes = findSegments(directory).length === 0 ? new Map<number, number>() : measureSegments(directory);
   const present = [...sizes.keys()].filter((segment) => segment >= position.segment);
   const reader = new SegmentReader(directory);
@@ -132,7 +140,8 @@ function readJournalEnds(directory: string, position: JournalPosition): JournalE
       else {
         committed += 1;
         // A pending event may have become another one: its settlement may be in the journal of another replica.
-        if (entry.ending.usage?.shape !== "pending") keep(arrivals, begin.arrivedAtUs, entry.ending);
+        if (entry.ending.usage?.shape !== "pending")
+          keep(arrivals, begin.arrivedAtUs, hasCosts ? entry.ending : { ...entry.ending, costPico: null });
       }
     }
   };
@@ -162,6 +171,7 @@ function readJournalEnds(directory: string, position: JournalPosition): JournalE
     waitingBytes: presentBytes - Math.min(position.offsetBytes, ofPosition),
     damagedLines,
     hasPosition: ofPosition >= position.offsetBytes,
+    hasCosts,
     arrivals,
   };
 }
@@ -187,7 +197,7 @@ function toKey(figures: readonly (number | bigint | null)[]): string {
  * events of others lie beside its own.
  */
 function* compareEnds(
-  { arrivals }: JournalEnds,
+  { arrivals, hasCosts }: JournalEnds,
   findings: LedgerFinding[],
   lane: number | null,
 ): Script<void> {
@@ -209,7 +219,7 @@ function* compareEnds(
      WHERE id >= ? AND id <= ? ${lane === null ? "" : `AND lane = ${lane}`} ORDER BY id`,
     [fromUs, toUs],
     ({ id, cost_hi: hi, cost_lo: lo, ...row }) => {
-      const cost = hi === null || lo === null ? null : joinCost(hi, lo);
+      const cost = hi === null || lo === null || !hasCosts ? null : joinCost(hi, lo);
       const alike = wanted.get(
         toKey([row.duration_us, row.first_byte_us, cost, row.input_tokens, row.output_tokens]),
       );
