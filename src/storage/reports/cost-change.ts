@@ -13,7 +13,7 @@ import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figur
 
 type CostWindowsQuery = Parameters<StatsStore["readCostWindows"]>[0];
 
-/** Requests of one window whose prices are read one by one: half a second (measured). */
+/** Requests of one window whose prices are read one by one: more would keep other reports of the same reader waiting. */
 const ROWS_MAX = 1_000_000;
 
 /** `StatsStore.readCostWindows`: costs from cells, what they were billed for from rows, as far as `findRowRanges` allows. */

@@ -305,7 +305,7 @@ describeInBrowser("an answer, from the overview", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
-  test("two models are compared on one question in four presses", async () => {
+  test("17: two models are compared on one question in four presses", async () => {
     const site = await browser.newSite();
     await makeUsed(site, provider, { input_tokens: 1000, output_tokens: 1000 });
     const other = { alias: "slow", provider: "lab", upstream_name: "gpt-4o-mini" };
