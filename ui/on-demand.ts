@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState, type ComponentType } from "react";
 import { importPart, reloadIfStale } from "./stale.ts";
 
-/** What takes longer is said to be on its way; on a line that is quick enough nothing flickers. */
+/** An answer that takes longer is said to be on its way; on a quick line nothing flickers. */
 export const PATIENCE_MS = 150;
 
 export interface OnDemand<Props extends object> {

@@ -18,9 +18,9 @@ export interface FieldChange {
   readonly cut?: true;
 }
 
-/** What a mutation has changed. */
+/** The fields that a mutation has changed. */
 export interface AuditChange {
-  /** What people call the target, kept for when it is gone; null where its reference is its name. */
+  /** The target's name for people, kept for when it is gone; null where its reference is its name. */
   readonly label: string | null;
   readonly fields: readonly FieldChange[];
   /** Fields that had no room below `CHANGE_BYTES_MAX`. */
@@ -74,7 +74,7 @@ export function toBounded(
   return { label, fields, omitted };
 }
 
-/** What is made without tags or endpoints says nothing of them. */
+/** An entity that is made without tags or endpoints says nothing of them. */
 function isNothing(value: unknown): boolean {
   if (value instanceof SecretFact) return isNothing(value.value);
   if (value === undefined || value === null) return true;

@@ -31,7 +31,7 @@ export type ReasonCode = (typeof REASON_CODES)[number];
 export const SOURCES = ["bill", "answers"] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** What requests used of a tool that is billed by the call. */
+/** Calls of a tool that is billed by the call. */
 export interface ToolUse {
   readonly unit: ToolUnit;
   readonly requests: number;

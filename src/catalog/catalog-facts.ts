@@ -16,7 +16,7 @@ interface CarriedOut extends Pick<CatalogChange<unknown>, "writes" | "prices"> {
   readonly after: CatalogPicture;
 }
 
-/** What a plan has changed of the target of one of its entries, which names the target as it was. */
+/** The change of one entry's target by a plan; the entry names the target as it was. */
 export function toCatalogChange(
   { targetKind, targetRef }: AuditEntry,
   { before, after, writes, prices }: CarriedOut,

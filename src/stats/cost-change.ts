@@ -164,10 +164,10 @@ function toSize({ differencePico }: ComparedWindows): Pico {
   return differencePico < 0n ? -differencePico : differencePico;
 }
 
-/** What was used of one unit, in millionths, so that fractions are whole numbers. */
+/** The quantity of one unit in millionths, so that fractions are whole numbers. */
 interface UnitUse {
   readonly quantity: bigint;
-  /** What of it had a price. */
+  /** The part of it that had a price. */
   readonly priced: bigint;
   readonly costPico: Pico;
 }
@@ -218,7 +218,7 @@ function countAnswered({ requests, failed }: WindowCost): bigint {
 const PROMPT_UNITS: ReadonlySet<Unit> = new Set(["input_tokens", ...CACHE_UNITS]);
 const UNUSED: UnitUse = { quantity: 0n, priced: 0n, costPico: 0n };
 
-/** What each unit costs with the usage of `now`, and then its cache, the part of it that has a price, and its price. */
+/** The cost of each unit with the usage of `now`, and then with its cache, the part of it that has a price, and its price. */
 function listUnitSteps(had: UnitUses, has: UnitUses): readonly (readonly Ratio[])[] {
   const [prompt, promptNow] = [had, has].map((uses) =>
     UNITS.reduce((sum, unit) => sum + (PROMPT_UNITS.has(unit) ? (uses[unit]?.quantity ?? 0n) : 0n), 0n),

@@ -74,7 +74,7 @@ export const EVERY_PROVIDER: ProviderIds = { include: null, exclude: [] };
 export const FILTER_VALUES_MAX = 20;
 /** Filter tags in one query (specification, section 8). */
 export const FILTER_TAGS_MAX = 4;
-/** What the outcome filter takes: one outcome, everything that is not `ok`, or `refused`, which no request of the ledger is. */
+/** Values of the outcome filter: one outcome, everything that is not `ok`, or `refused`, which no request of the ledger is. */
 export const OUTCOME_FILTERS = [...OUTCOMES, "failed", "refused"] as const;
 /** Stands for every provider that no longer exists. */
 export const DELETED_PROVIDER = "(deleted)";

@@ -49,7 +49,7 @@ export function toHistoryPrices(
   return prices;
 }
 
-/** What was applied beyond these figures; undefined where it is nothing, or not known. */
+/** Changes that were applied beyond these figures; undefined where there are none, or it is not known. */
 export function toBeyondPlan(
   { requests, costBeforePico, costAfterPico, unpricedBefore, unpricedAfter }: RepricingFigures,
   applied: AppliedSums | null,
@@ -81,12 +81,12 @@ export interface RepricedUnit {
   readonly unpricedAfter: number;
 }
 
-/** What applying has changed in sum, or by how much it differs from the plan. */
+/** The sum of the changes that were applied, or its difference from the plan. */
 export interface AppliedSums {
   readonly requests: number;
   /** By how much the cost is more. */
   readonly costPico: Pico;
-  /** How many more requests are unpriced. */
+  /** Requests that became unpriced; below zero where more became priced. */
   readonly unpriced: number;
 }
 
@@ -212,7 +212,7 @@ export interface RepricingStore {
   claim(): Promise<ActiveRepricing | null>;
   /** Prices the next part of it again, from the last `untilUs` on, in one transaction with its totals; null when another process has it. */
   applyStep(repricing: Repricing, fromUs: InstantUs | null): Promise<RepricingStep | null>;
-  /** What its applied parts have changed; null where that is not known: they were applied by an earlier version. */
+  /** The changes of its applied parts; null where they are not known: they were applied by an earlier version. */
   sumApplied(id: string): Promise<AppliedSums | null>;
   /** Takes the last part of it back in the same way. */
   revertStep(repricing: Repricing): Promise<RepricingStep | null>;

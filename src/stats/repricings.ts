@@ -323,7 +323,7 @@ export class Repricings {
   }
 }
 
-/** What was planned to change; one that is taken back leads the other way. */
+/** The changes that were planned; one that is taken back leads the other way. */
 function toRepricingChange(action: AuditAction, figures: RepricingFigures): AuditChange {
   const { requests, costBeforePico, costAfterPico, unpricedBefore, unpricedAfter } = figures;
   const was = { cost: picoToNumber(costBeforePico), unpriced_requests: unpricedBefore };

@@ -387,7 +387,7 @@ export interface StatsStore {
   reconcile(query: BillQuery, options?: ReportOptions): Promise<ComparedBills>;
   /** What was used of each model that the filter names, and what it cost. */
   readModelUse(query: ModelUseQuery, options?: ReportOptions): Promise<ModelUses>;
-  /** What the window and the one that it is compared with cost, by model, and what they were billed for. */
+  /** Costs of the window and of the one that it is compared with, by model, with the quantities that were billed. */
   readCostWindows(
     query: StatsQuery & { readonly before: Window },
     options?: ReportOptions,

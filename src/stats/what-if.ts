@@ -104,7 +104,7 @@ function compareUses(uses: readonly ModelUse[], other: OtherModel): Compared {
   return { units: parts.flatMap(({ units }) => units), model };
 }
 
-/** What other prices leave out of uses of which sums alone are known. */
+/** Parts of a use that other prices leave out where sums alone are known. */
 export function findLeftOut(
   uses: readonly ModelUse[],
   prices: ModelPrices,

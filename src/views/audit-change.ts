@@ -1,6 +1,6 @@
 import type { AuditAction, AuditEvent } from "#audit/event.ts";
 
-/** What a mutation has changed → wire JSON. */
+/** A mutation's change → wire JSON. */
 export function toChangeView({ action, change }: Pick<AuditEvent, "action" | "change">) {
   if (change === null) return null;
   const { label, fields, omitted } = change;

@@ -15,7 +15,7 @@ export interface ChatMessage {
 /** The endpoints by which the page can ask a model. */
 export type ChatEndpoint = "chat" | "responses" | "messages";
 
-/** What is asked, and by which endpoint. */
+/** A question and the endpoint that it goes to. */
 export interface ChatCall {
   /** Default: chat. */
   readonly endpoint?: ChatEndpoint;

@@ -189,7 +189,7 @@ export function recentRefusalsQuery() {
   });
 }
 
-/** What became of a request: its row of the log, or its refusal, for its caller and for admins. Null: neither is kept. */
+/** A request's row of the log, or its refusal, for its caller and for admins. Null: neither is kept. */
 export function foundRequestQuery(id: string) {
   return queryOptions({
     queryKey: [...KEYS.request, id],

@@ -35,7 +35,7 @@ export const FADED_OPACITY = 0.22;
 /** The texture that says "unpriced" wherever a chart does. */
 export const UNPRICED_PAINT: Paint = { color: "var(--color-ink-faint)", texture: "hatch" };
 
-/** Of the first name of a color in a chart, the second, and so on. */
+/** Textures of the first, second, third and fourth name of one color in a chart. */
 const NAME_TEXTURES: readonly Paint["texture"][] = [null, "hatch", "mesh", "rules"];
 
 /** One paint for each series, in their order. Names that were met with the same color keep it, and differ by texture. */

@@ -26,7 +26,7 @@ export interface InlineNumberProps extends Pick<NumberFieldProps, "label" | "pre
   readonly takesFocus?: boolean | undefined;
   /** Fulfilled when the list shows the number; its error stands at the field. */
   readonly onSave: (change: NumberChange) => Promise<unknown>;
-  /** What another number would change, told beside the field before it is saved. */
+  /** The consequence of another number, told beside the field before it is saved. */
   readonly consequence: { readonly title: string; readonly of: (next: number | null) => ReactNode };
 }
 

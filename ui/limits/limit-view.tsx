@@ -163,7 +163,7 @@ export function Resets({
   return <span className="text-ink-faint">{toNoResetWords(window)}</span>;
 }
 
-/** What a window will hold at its end if use goes on as it did so far: `$61.00 by 30 Nov`. */
+/** A window's use at its end if it goes on as it did so far: `$61.00 by 30 Nov`. */
 export function PaceText({ limit }: { readonly limit: Paced }): ReactNode {
   const pace = toPace(limit, useMinute());
   if (pace === null || limit.used === 0) return <Absent />;

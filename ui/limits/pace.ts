@@ -4,7 +4,7 @@ import type { Limit, OwnLimit } from "../api/limits.ts";
 import type { SeriesQuery } from "../api/reports.ts";
 import { formatCount, formatMoney } from "../text/format.ts";
 
-/** How fast an amount is used up: by the plain rule of `PACE_RULE`, in exact decimals. */
+/** The pace at which an amount is used up: by the plain rule of `PACE_RULE`, in exact decimals. */
 
 export const PACE_RULE = "Used so far ÷ the part of the period that has passed";
 

@@ -195,7 +195,7 @@ export function statsRoutes(deps: StatsDeps, refusals: LogRefusals) {
       method: "GET",
       path: "/stats/requests/facets",
       ...CALLER,
-      summary: "What the filters can be headers to",
+      summary: "What the filters can be set to",
       query: FACETS_QUERY,
       answer: reportAnswer(Facets, FACETS_EXAMPLE),
       errors: FILTER_ERRORS,

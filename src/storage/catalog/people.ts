@@ -66,7 +66,7 @@ interface Found {
   /** By id. */
   readonly keyRows: ReadonlyMap<string, ListedSecretRow>;
   readonly memory: StoreMemory;
-  /** What went with principals, by their ids. */
+  /** Entities that went with principals, by their ids. */
   readonly removed: Map<string, Owned>;
 }
 

@@ -104,7 +104,7 @@ export function* sumBilled({
 export const NO_BOUNDS: RequestBounds = { inputOver: [], minutes: [] };
 const US_PER_MINUTE = 60_000_000;
 
-/** How many bounds a row of `event` is beyond. */
+/** The number of bounds that a row of `event` is beyond. */
 function toBands(dialect: Dialect, { inputOver, minutes }: RequestBounds) {
   const countMet = (conditions: readonly string[]) =>
     conditions.length === 0 ? dialect.toConstant(0) : conditions.map(dialect.toNumber).join(" + ");

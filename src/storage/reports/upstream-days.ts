@@ -118,7 +118,7 @@ interface ToolRows extends Wanted {
 
 interface PlacedTool extends ToolUse, Pick<FoldSum, "group" | "period"> {}
 
-/** What tools cost, from rows: totals tell no cost of a unit. None is read where no tool was used. */
+/** Costs of tools, from rows: totals tell no cost of a unit. None is read where no tool was used. */
 function* readToolUses(
   sums: Iterable<FoldSum>,
   { cut, query, filter, groups, rowsMax }: ToolRows,

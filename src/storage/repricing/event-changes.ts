@@ -377,7 +377,7 @@ function encodeFormers(
 /** The number of columns before the sums. */
 const FORMER_COLUMNS = 7;
 
-/** What a stretch has changed in sum; null where it was written without that. */
+/** The sum of a stretch's changes; null where it was written without one. */
 export function readApplied(encoded: Uint8Array<ArrayBuffer>): AppliedSums | null {
   const bytes = Bun.zstdDecompressSync(encoded);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -41,7 +41,7 @@ export function createRepricingStore(
   };
   return {
     async plan(terms, fromUs) {
-      // What ended before the plan is in it, however far behind the writer is: else apply would change more.
+      // Requests that ended before the plan are in it, however late the writer is: else apply would change more.
       if (fromUs === null) await flush();
       return await ask("planStretch", { terms, fromUs }, ASKER);
     },
@@ -61,7 +61,7 @@ export function createRepricingStore(
   };
 }
 
-/** How many rows the next stretch may have, by the time that the last one took to be written. */
+/** The most rows of the next stretch, by the time that the last one took to be written. */
 export function toNextRows(rowsMax: number, tookMs: number): number {
   if (tookMs > WRITE_MS_MAX) return Math.max(rowsMax / 2, ROWS_LEAST);
   return tookMs < WRITE_MS_MAX / 2 ? Math.min(rowsMax * 2, ROWS_MAX) : rowsMax;

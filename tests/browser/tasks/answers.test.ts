@@ -207,7 +207,7 @@ describeInBrowser("an answer, from the overview", () => {
     });
   });
 
-  test("14: last month's CSV by person takes three presses, and has the figures that are shown", async () => {
+  test("18: last month's CSV by person takes three presses, and has the figures that are shown", async () => {
     const { site, page } = await begin(LAST_MONTH);
     const month = toWindow(utcMonth.offset(utcMonth(new Date()), -1), utcMonth(new Date()));
     const people = await breakDown(site, "principal", month);
@@ -261,7 +261,7 @@ describeInBrowser("an answer, from the overview", () => {
     });
   });
 
-  test("why this week cost more or less than the last one takes two presses", async () => {
+  test("15: why this week cost more or less than the last one takes two presses", async () => {
     const { page } = await begin();
     const monday = utcMonday(new Date());
     await doWithin(page, 2, async () => {

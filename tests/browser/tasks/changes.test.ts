@@ -101,7 +101,7 @@ describeInBrowser("a change, from the overview", () => {
     expect(keys).toEqual([expect.objectContaining({ label: "laptop", scope: "inference" })]);
   });
 
-  test("a new developer gets a key for two models, handed over as one text that names all they need", async () => {
+  test("19: a new developer gets a key for two models, handed over as one text that names all they need", async () => {
     const site = await browser.newSite();
     await makeUsed(site, provider);
     await call(site, "POST", "/admin/v1/models", {
@@ -143,7 +143,7 @@ describeInBrowser("a change, from the overview", () => {
     expect(await page.content()).not.toContain(secret);
   });
 
-  test("a person gets $50 a month, which is told beforehand", async () => {
+  test("20: a person gets $50 a month, which is told beforehand", async () => {
     const site = await browser.newSite();
     await call(site, "POST", "/admin/v1/principals", { name: "ada" });
     const page = await begin(site);

@@ -147,7 +147,7 @@ function useFirstRows<Row>(all: readonly Row[], count: number, noun: string): Fi
 interface KindsCardProps extends Pick<RequestLinks, "toSearch"> {
   readonly rows: readonly ErrorRow[];
   readonly outcomes: readonly Outcome[];
-  /** What all of them cost. */
+  /** The cost of all of them. */
   readonly lost: ReactNode;
 }
 
@@ -175,7 +175,7 @@ interface LostProps {
   readonly breakdown: readonly ErrorsRow[];
 }
 
-/** What these requests cost in time and in money: callers waited for them, and some were billed. */
+/** The time and money that these requests cost: callers waited for them, and some were billed. */
 function Lost({ report, outcomes, breakdown }: LostProps) {
   const { data } = useQuery(breakdownQuery({ ...report.query, outcome: outcomes, by: "model", limit: 1 }));
   const waitedMs = breakdown
@@ -189,7 +189,7 @@ function Lost({ report, outcomes, breakdown }: LostProps) {
   );
 }
 
-/** What has no price is told apart, and never a cost of nothing. */
+/** A use without a price is told apart, and never a cost of nothing. */
 function toCostText({ cost, unpriced }: Pick<Breakdown["total"], "cost" | "unpriced">): string {
   const left = unpriced > 0 ? `${formatCounted(unpriced, "request")} without a price` : "no known cost";
   if (cost === null) return `, with ${left}`;

@@ -130,7 +130,7 @@ export function whomColumn<Row>(toWhom: (row: Row) => WhomProps): Column<Row> {
 
 interface WhomProps {
   readonly whom: string;
-  /** Of the limit. */
+  /** The limit's name. */
   readonly name: string | undefined;
 }
 

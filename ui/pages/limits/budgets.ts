@@ -9,7 +9,7 @@ import { toIso, toTimeWindow } from "../../search/window.ts";
 
 /** Monthly budgets by person: a row for each limit of cost a month, and one for everyone who has none of their own. */
 
-/** What somebody spent in a month; cost is null where nothing was priced. */
+/** A person's use in a month; cost is null where nothing was priced. */
 export type Spend = Pick<BreakdownRow, "cost" | "unpriced">;
 
 export interface BudgetRow {
@@ -46,7 +46,7 @@ export function useMonth(): Month {
 /** As many as one answer can have. */
 export const SPENDERS_MAX = 500;
 
-/** What each person spent from an instant on. */
+/** Each person's use from an instant on. */
 export function spendByPersonQuery(since: string, until?: string) {
   return breakdownQuery({ by: "principal", since, until, limit: SPENDERS_MAX });
 }
@@ -120,7 +120,7 @@ function toPerson({ subject, each }: Limit): string | null {
   return each === undefined && model === undefined ? principal : null;
 }
 
-/** What the limit itself counted, where it tells; else the report, which counts by arrival. */
+/** The limit's own count, where it tells one; else the report's, which counts by arrival. */
 function toUsedBy(limit: Limit, name: string, reported: number): Limit {
   const { used } = limit.top?.find(({ principal }: LimitUse) => principal === name) ?? { used: reported };
   return { ...limit, used, left: Math.max(0, limit.amount - used) };
