@@ -84,7 +84,12 @@ const COMMANDS: readonly CommandEntry[] = [
   { group: "Operation", name: "backup", load: () => import("#cli/commands/backup.ts") },
   { group: "Operation", name: "restore", load: () => import("#cli/commands/backup.ts") },
   { group: "Operation", name: "migrate", load: () => import("#cli/commands/migrate.ts") },
-  { group: "Operation", name: "doctor", load: () => import("#cli/commands/doctor.ts") },
+  {
+    group: "Operation",
+    name: "doctor",
+    load: () => import("#cli/commands/doctor.ts"),
+    short: "find faults",
+  },
   { group: "Operation", name: "secrets", load: () => import("#cli/commands/secrets.ts") },
   { group: "Operation", name: "notice", load: () => import("#cli/commands/notice.ts"), takesRoutes: true },
   { group: "Operation", name: "ledger", load: () => import("#cli/commands/ledger.ts") },

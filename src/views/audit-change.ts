@@ -84,7 +84,8 @@ const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\.\d{6}Z$/;
 
 /** A value in words: `none`, `yes`, `chat completions`. */
 export function toValueWords(value: unknown, isPrice = false): string {
-  if (value === null || value === undefined || (isList(value) && value.length === 0)) return "none";
+  if (value === null || value === undefined || value === "" || (isList(value) && value.length === 0))
+    return "none";
   if (value === true || value === false) return value ? "yes" : "no";
   if (isList(value)) return value.map((each) => toValueWords(each, isPrice)).join(" ");
   if (typeof value === "object")

@@ -46,7 +46,7 @@ const ADMIN_STEPS: Steps = {
   "/playground": link("Go to providers", "/providers"),
   "/providers": button("Add your first provider"),
   "/people": button("Add person or service"),
-  "/limits": button("Create your first limit"),
+  "/limits": button("New limit"),
   "/models/prices": button("Load prices"),
   "/models/repricing": button("Re-price…"),
   "/reconcile": (page) => page.getByText("Drop files here"),

@@ -78,7 +78,7 @@ async function shootAll(page: Page, name: string): Promise<void> {
 }
 
 describeInBrowser("the price variants of a model", () => {
-  test("say before they are saved what the requests of their tier would have cost, and what sums cannot tell", async () => {
+  test("say before they are saved what the requests of their tier would have cost, and by their length where their rows are read", async () => {
     await ask("POST", "/v1/chat/completions", {
       model: "best",
       messages: [{ role: "user", content: "hi" }],
@@ -94,10 +94,12 @@ describeInBrowser("the price variants of a model", () => {
     // 600 × 1.25 + 400 × 0.125 + 200 × 5 millionths
     await page.getByText("Last 30 days: unpriced at the prices of now, $0.0018 at these.").waitFor();
     expect(await page.getByText(/^Variants that depend on/).count()).toBe(0);
+    // Its 1,000 tokens of input are told from others by its row.
+    await fields.getByLabel("Input over").fill("5000");
+    await page.getByText("Last 30 days: unpriced at the prices of now, unpriced at these.").waitFor();
     await fields.getByLabel("Input over").fill("500");
-    await page
-      .getByText(/^Variants that depend on a request’s length or hour are not counted here/)
-      .waitFor();
+    await page.getByText("Last 30 days: unpriced at the prices of now, $0.0018 at these.").waitFor();
+    expect(await page.getByText(/^Variants that depend on/).count()).toBe(0);
     await checkFitsSmall(page);
     await shootAll(page, "price-variants-preview");
   });

@@ -206,6 +206,7 @@ describe.each(KINDS)("a $noun", ({ noun, list, text, pattern, targetKind, dead, 
         action: `${noun}.delete`,
         target_kind: targetKind,
         target_ref: id,
+        change: expect.objectContaining({ label: `***${plaintext.slice(-4)} of kim` }),
       },
     ]);
     for (const unknown of [id, "nope"])

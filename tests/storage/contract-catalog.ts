@@ -41,6 +41,7 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       const full = provider("full", {
         endpoints: { chat: "https://chat.example/x", embeddings: "http://127.0.0.1:8000/e" },
         sealedCredential: Buffer.from([0, 255, 1, 128, 0]),
+        credentialSetAtUs: START_US + 1,
         authStyle: "x-api-key",
         verifyTls: false,
         caPem: "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",

@@ -162,6 +162,7 @@ export function provider(name: string, changes: Partial<Provider> = {}): Provide
     baseUrl: `https://${name}.example/v1`,
     endpoints: {},
     sealedCredential: null,
+    credentialSetAtUs: null,
     ...toDefaults(PROVIDER_SETTINGS),
     enabled: true,
     createdAtUs: START_US,

@@ -198,7 +198,9 @@ function EventRow({ event, time, target }: EventRowProps) {
           className="col-start-2 flex min-h-6 min-w-0 items-baseline gap-1 text-left text-ink-soft hover:text-ink sm:col-[2/-1] xl:col-[auto]"
         >
           <Icon name={isOpen ? "chevron-down" : "chevron-right"} size={12} className="self-center" />
-          <span className={isOpen ? "min-w-0 break-words" : "min-w-0 truncate"}>{change.sentence}</span>
+          <span title={change.sentence} className={isOpen ? "min-w-0 break-words" : "min-w-0 truncate"}>
+            {change.sentence}
+          </span>
         </button>
       )}
       {hasFields && isOpen && <ChangeDetails event={event} target={target} />}

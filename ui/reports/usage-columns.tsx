@@ -78,7 +78,7 @@ export function toColumns({
       header: BREAKDOWN_LABELS[cut.by],
       rowHeader: true,
       // All that the other columns leave, where they leave enough.
-      width: "max-xl:w-64",
+      width: "max-[1250px]:w-64",
       // With the color that the name has in the chart.
       cell: (group) => (
         <span className="flex min-w-0 items-center gap-2">

@@ -77,7 +77,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /admin/v1/events",
     usage: "audit",
-    short: "what admins changed",
+    short: "what changed",
     group: "Operation",
     table: {
       rows: ["events"],
@@ -100,7 +100,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /admin/v1/settings",
     usage: "settings",
-    short: "what runs on a server",
+    short: "what runs",
     about: "what runs on a server: versions, sizes, retention, who is signed in",
     isOfServer: true,
     examples: ["lockport settings --url https://models.example.org"],
@@ -162,7 +162,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /stats/cost-change",
     usage: "why",
-    short: "it costs more than before",
+    short: "it costs more",
     about: "why usage costs more or less than before",
     table: COST_CHANGE,
     help: COST_CHANGE_HELP,

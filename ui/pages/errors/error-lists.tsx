@@ -181,11 +181,11 @@ function Lost({ report, outcomes, breakdown }: LostProps) {
   const waitedMs = breakdown
     .filter(({ outcome }) => outcomes.includes(outcome))
     .reduce((sum, row) => sum + row.avg_duration_ms * row.requests, 0);
+  // It has its lines before it is known, so that the causes beneath do not move.
   return (
-    <>
-      They took {formatDuration(waitedMs)}
-      {data !== undefined && toCostText(data.total)}.
-    </>
+    <span className="block min-h-8 sm:min-h-4">
+      {data !== undefined && `They took ${formatDuration(waitedMs)}${toCostText(data.total)}.`}
+    </span>
   );
 }
 
