@@ -206,7 +206,7 @@ class Timeline<Value> {
 class Scene {
   readonly #prices = new Timeline<ModelPrices>();
   readonly #own = new Timeline<readonly PriceVariant[]>();
-  readonly #bornAtUs = nowUs();
+  #inheritsSinceUs = nowUs();
   readonly #applied: { readonly id: string; readonly former: readonly Known[] }[] = [];
   readonly #names: { readonly m: string; readonly n: string };
   requests: readonly Known[] = [];
@@ -244,8 +244,8 @@ class Scene {
     const { m, n } = this.#names;
     const atUs = nowUs();
     if (next.kind === "prices") {
-      // Prices begin with their model.
-      const fromUs = Math.max(atUs + next.fromInUs, this.#bornAtUs);
+      // Prices begin with their model. A past date reaches the names that inherit now: not behind a change of what they inherit.
+      const fromUs = Math.max(atUs + next.fromInUs, this.#inheritsSinceUs);
       await send("PATCH", `/admin/v1/models/${m}`, {
         pricing: toPricing(next.prices.prices),
         price_variants: toWireVariants(next.prices.variants),
@@ -255,6 +255,7 @@ class Scene {
     } else if (next.kind === "own") {
       await send("PATCH", `/admin/v1/models/${n}`, { price_variants: toWireVariants(next.variants) });
       this.#own.set(atUs, next.variants, atUs);
+      this.#inheritsSinceUs = nowUs();
     } else if (next.kind === "request") {
       aheadUs += next.waitUs;
       const made = await request(this.#names[next.model], next, (endedAtUs) =>
