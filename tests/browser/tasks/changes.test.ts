@@ -54,6 +54,8 @@ describeInBrowser("a change, from the overview", () => {
 
     await doWithin(page, 5, async () => {
       await goTo(page, "Models");
+      // Overview has rows of these names as well.
+      await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
       await page.getByRole("rowheader", { name: /fast/ }).click();
       await page.getByRole("textbox", { name: "Alias" }).fill("quick");
       await page.getByRole("checkbox", { name: "Keep fast as another name" }).click();
@@ -178,6 +180,8 @@ describeInBrowser("a change, from the overview", () => {
     const page = await begin(site);
     await doWithin(page, 6, async () => {
       await goTo(page, "Models");
+      // Overview has rows of these names as well.
+      await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
       await page.getByRole("rowheader", { name: /fast/ }).click();
       await page.getByRole("dialog").getByRole("link", { name: "Re-price…" }).click();
       await page.getByRole("button", { name: "Make the plan" }).click();
