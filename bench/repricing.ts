@@ -56,7 +56,7 @@ interface Repricing {
 /** What was seen while something went on. */
 interface Phase {
   readonly seconds: number;
-  /** Of the server's threads, requests included. */
+  /** Processor time of all threads of the server, requests included. */
   readonly cpuSeconds: number;
   /** Microseconds, a figure a round. */
   readonly p99Us: readonly number[];

@@ -244,7 +244,7 @@ describe("a model against itself", () => {
       billed("2026-03-05T21:59:59Z", 7, ofNight),
       billed("2026-03-06T01:59:58Z", 7, ofNight),
       billed("2026-03-06T01:59:59Z", 7, toPico(standard)),
-      // Of equals the one with the higher bound, however late.
+      // The variant with the higher bound wins among equals, however late the request.
       billed("2026-03-05T23:00:00Z", 300_000, ofBand),
       { ...billed("2026-03-05T12:00:00Z", 7, { ...toPico(night), when: { tier: "flex" } }), tier: "flex" },
       { ...billed("2026-03-05T12:00:00Z", 7, { ...toPico(double), when: { geo: "eu" } }), geo: "eu" },

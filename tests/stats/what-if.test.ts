@@ -3,7 +3,7 @@ import type { BilledUse, ModelUse } from "#stats/store.ts";
 import { compareModels, type OtherModel, toRequestBounds } from "#stats/what-if.ts";
 
 const QUANTITIES = { input_tokens: 10, output_tokens: 2 };
-/** What ten tokens in and two out were billed at, of a request as short and as early as any. */
+/** A use of ten tokens in and two out with its prices, in the lowest band and hour. */
 const billed = (given: Partial<BilledUse> = {}): BilledUse => ({
   prices: { input_tokens: 3, output_tokens: 10 },
   quantities: QUANTITIES,

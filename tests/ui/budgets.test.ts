@@ -187,7 +187,7 @@ describe("what a budget would change", () => {
       { who: "tag" as const, tag: "team:a" },
       "Used up already ($70.00 this month): team:a is refused from the next request on.",
     ],
-    // Of these the page does not know what was used.
+    // The page does not know the use of these.
     [{ window: "day" as const }, null],
     [{ hasModel: true, model: "fast" }, null],
   ])("with %j says who is refused at once: %p", (part, words) => {

@@ -149,7 +149,7 @@ const ENDPOINTS = {
 /** The messages API needs a limit. */
 const ANSWER_TOKENS_MAX = 4_096;
 
-/** The request behind `/v1`, as any client sends it. */
+/** Path behind `/v1`, headers and body of a call, the same for the page and for a shell. */
 export function toCall(call: ChatCall) {
   const { path, headers, toBody } = ENDPOINTS[call.endpoint ?? "chat"];
   return { path, headers, body: toBody(call) };

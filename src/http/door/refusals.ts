@@ -16,7 +16,7 @@ export interface Refusal {
   readonly message: string | null;
   /** The caller's name, where it is known. */
   readonly principal: string | null;
-  /** The same caller for good: a name may be another principal's later. */
+  /** Tells the caller for good: another principal may have the name later. */
   readonly principalId: string | null;
   /** The last characters of a key in the form of this server's own, good or not. */
   readonly keySuffix: string | null;

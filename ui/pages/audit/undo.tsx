@@ -107,7 +107,7 @@ function toRecorded(kind: UndoneKind): object {
   return RESOURCES[kind];
 }
 
-/** Sends what was before, as any other change of that row: it gets an event of its own. */
+/** An undo is an ordinary change of the row to its former values: it gets an event of its own. */
 function toChange({ kind, from }: Undo): Change<Undo, unknown> {
   const { update, create } = toRecorded(kind);
   return from === null

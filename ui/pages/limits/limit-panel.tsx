@@ -106,7 +106,7 @@ export function PersonBudget({ name, onClose }: { readonly name: string; readonl
 
 function Used({ limit }: { readonly limit: Limit }) {
   const { each, left, measure, refused, last_refused_at: refusedAt, window } = limit;
-  // Of a limit for each of several, the one that is closest.
+  // The closest one stands for a limit for each of several.
   const of = each === "principal" ? limit.top?.[0]?.principal : undefined;
   const { unpriced_requests: unpriced, unknown_requests: unknown } = limit;
   return (

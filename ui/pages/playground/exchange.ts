@@ -222,7 +222,7 @@ export interface Question {
 interface Chat {
   readonly exchanges: readonly Exchange[];
   readonly running: boolean;
-  /** Of one model, or of two that are compared. */
+  /** Asks one model, or two that are compared. */
   readonly ask: (questions: readonly Question[]) => void;
   /** Asks again in place of an exchange, the last one. */
   readonly askAgain: (exchange: Exchange, question: Omit<Question, "question">) => void;

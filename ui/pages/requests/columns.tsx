@@ -262,7 +262,7 @@ function Untold({ row: { pending } }: { readonly row: RequestRow }) {
   );
 }
 
-/** Of a message that names the nearest model that alone: the model that was asked for stands beside it. */
+/** Shortens a message that names the nearest model to that name: the model that was asked for stands beside it. */
 function toReason(message: string): string {
   return /Did you mean [^?]+\?/.exec(message)?.[0] ?? message;
 }
