@@ -68,11 +68,11 @@ export async function toCommandLinePage(): Promise<string> {
   const program = await createProgram(SILENT_TERMINAL);
   const tree = readCommandTree(program);
   const groups = Map.groupBy(tree.commands, ({ group }) => group);
-  const leaves = tree.commands.flatMap(listLeaves);
-  const repeated = findRepeated(leaves.map((node) => findCommand(program, node)));
+  const runnable = tree.commands.flatMap(listRunnable);
+  const repeated = findRepeated(runnable.map((node) => findCommand(program, node)));
   const sections = [...groups].map(([group, nodes]) => {
     const commands = nodes
-      .flatMap(listLeaves)
+      .flatMap(listRunnable)
       .map((node) => describe(findCommand(program, node), node, repeated));
     return `## ${group}\n\n${commands.join("\n")}`;
   });
@@ -111,8 +111,10 @@ function toOptionTerm(command: Command, option: Option): string {
   return toTerm(option.flags, command.createHelp().optionDescription(option));
 }
 
-function listLeaves(node: CommandNode): readonly CommandNode[] {
-  return node.commands.length === 0 ? [node] : node.commands.flatMap(listLeaves);
+/** The commands that can be run; one that has others below it may be one itself, such as `export`. */
+function listRunnable(node: CommandNode): readonly CommandNode[] {
+  const isGroup = node.commands.length > 0 && !node.options.some(({ names }) => names.includes("--json"));
+  return [...(isGroup ? [] : [node]), ...node.commands.flatMap(listRunnable)];
 }
 
 function findCommand(program: Command, { path }: CommandNode): Command {

@@ -31,6 +31,7 @@ import { openApiRoutes } from "#http/openapi/routes.ts";
 import { createPage, uiRoutes } from "#http/page/page.ts";
 import { adminReportRoutes } from "#http/reports/admin-reports.ts";
 import { myUsageRoutes } from "#http/reports/own-usage.ts";
+import { errorRoutes } from "#http/reports/errors.ts";
 import { focusRoutes } from "#http/reports/focus.ts";
 import { reconcileRoutes } from "#http/reports/reconcile.ts";
 import { refusalRoutes } from "#http/reports/refusals.ts";
@@ -125,6 +126,7 @@ function toServedRoutes(deps: AppDeps, parts: RouteParts) {
     ...ownSecretRoutes(deps),
     ...myUsageRoutes(deps, refusals),
     ...statsRoutes(deps, refusals),
+    ...errorRoutes(deps),
     ...whatIfRoutes(deps),
     ...focusRoutes(deps),
     ...statementRoutes(deps),

@@ -6,9 +6,11 @@ import type { AppliedPrices } from "#kernel/price-variants.ts";
 import type { Unit, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
 import type { Bucket } from "./bucket.ts";
 import type { RowState, Ranking } from "./breakdown-query.ts";
+import type { ClientChange } from "./client-changes.ts";
 import type { CostWindow } from "./cost-change.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
 import type { RecordedRows, RequestLogRow, LogOrder } from "./request-log.ts";
+import type { RetryStorm } from "./retry-storms.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
 import type { BilledQuantities, CacheCost } from "#usage/cost.ts";
 
@@ -32,7 +34,7 @@ export interface ReportContext {
 export interface ReportNotes {
   /**
    * Set when retention has removed rows that a ragged end of the window needed: the whole days (for filtered hours: the
-   * hours that still have rows) that were counted instead.
+   * hours that still have rows) that were counted instead; and where rows of its newest hours alone were read.
    */
   readonly snapped: { readonly sinceUs: InstantUs; readonly untilUs: InstantUs } | null;
   /** True when rows beyond a named limit were left out, or stand together as `(other)`: then nothing is missing in the sums. */
@@ -288,6 +290,21 @@ export interface CostWindows extends ReportNotes {
   readonly now: CostWindow;
 }
 
+/** The versions of clients that fail more often than before. */
+export interface ClientChanges extends ReportNotes {
+  /** The days that were looked at. */
+  readonly window: Window;
+  readonly changes: readonly ClientChange[];
+}
+
+/** Storms of retries, those with the most attempts first; `truncated` where there are more. */
+export interface RetryStorms extends ReportNotes {
+  readonly storms: readonly (Omit<RetryStorm, "subject"> &
+    Pick<RequestLogRow, "principal" | "keyId" | "relayTokenId" | "model" | "client">)[];
+  /** Of all of them. */
+  readonly total: { readonly storms: number; readonly attempts: number; readonly costPico: Pico | null };
+}
+
 /** Aborting drops a question that is still waiting, and the answer of one that is under way. */
 export interface ReportOptions {
   readonly signal?: AbortSignal;
@@ -374,6 +391,11 @@ export interface StatsStore {
     } & Partial<ReportTransfer>,
     options?: ReportOptions,
   ): Promise<EncodedReport>;
+  readClientChanges(
+    query: StatsQuery & { readonly nowUs: InstantUs },
+    options?: ReportOptions,
+  ): Promise<ClientChanges>;
+  readRetryStorms(query: StatsQuery, options?: ReportOptions): Promise<RetryStorms>;
   /** By model and unit. Of requests that name a model, however they ended; the prices are those in force when they were recorded. */
   readMissingPrices(query: StatsQuery, options?: ReportOptions): Promise<MissingPrices>;
   /** What was billed on the day that the window is. Throws `range_too_large` for more rows than are held in memory. */

@@ -31,6 +31,8 @@ async function start(stats: Partial<StatsStore>) {
     readBreakdown: unasked,
     readFacets: unasked,
     readErrors: unasked,
+    readClientChanges: unasked,
+    readRetryStorms: unasked,
     readMissingPrices: unasked,
     reconcile: unasked,
     readModelUse: unasked,
@@ -66,6 +68,8 @@ test("every report is asked for in its caller's name, and one that waits too lon
     readBreakdown: busy,
     readFacets: busy,
     readErrors: busy,
+    readClientChanges: busy,
+    readRetryStorms: busy,
     readMissingPrices: busy,
     readModelUse: busy,
     readCostWindows: busy,
@@ -89,7 +93,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
       await expectError(refused, "503 reports_busy");
     }
   }
-  expect(reports.length).toBe(19);
+  expect(reports.length).toBe(21);
   expect(new Set(askers)).toEqual(new Set([harness.adminId]));
   expect(askers).toHaveLength(3 * reports.length);
 });

@@ -415,6 +415,13 @@ const NO_STATS: StatsStore = {
   readGroupedSeries: async () => ({ chunks: [], snapped: null, truncated: false }),
   readSummary: async () => ({ chunks: [], snapped: null, truncated: false }),
   readErrors: async () => ({ chunks: [], snapped: null, truncated: false }),
+  readClientChanges: async ({ window }) => ({ window, changes: [], snapped: null, truncated: false }),
+  readRetryStorms: async () => ({
+    storms: [],
+    total: { storms: 0, attempts: 0, costPico: null },
+    snapped: null,
+    truncated: false,
+  }),
   readMissingPrices: async () => ({ rows: [], snapped: null, truncated: false }),
   readBilledDay: async () => ({ rows: [], snapped: null, truncated: false }),
   readStatement: async () => ({

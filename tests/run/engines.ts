@@ -14,6 +14,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "auth",
     "begotten-keys",
     "cost-change",
+    "failure-reports",
     "if-match",
     "key-models",
     "key-terms",

@@ -10,7 +10,6 @@ import {
   REQUEST_LOG,
   REQUEST_LOG_EXAMPLE,
   SERIES,
-  SERIES_ERRORS,
   breakdown,
   costChange,
   groupedSeries,
@@ -18,22 +17,12 @@ import {
   tableAnswer,
 } from "./declared.ts";
 import type { StatsStore } from "#stats/store.ts";
-import {
-  parseSeriesBucket,
-  parseTeamQuery,
-  queryOf,
-  toEncodedResponse,
-  toJsonHeaders,
-  toJsonReport,
-  toReportContext,
-  toReportOptions,
-  toReportTransfer,
-} from "./report.ts";
+import { parseTeamQuery, queryOf, toJsonReport, toReportContext, toReportOptions } from "./report.ts";
 import { REFUSALS_KEPT } from "#views/refusals.ts";
 import { toFacetsView } from "#views/reports.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseEventUuid } from "#kernel/ids.ts";
-import { ErrorsReport, Facets, FoundRequest, TeamUsage } from "#http/schemas/reports.ts";
+import { Facets, FoundRequest, TeamUsage } from "#http/schemas/reports.ts";
 import { createRequestLog, type LogRefusals, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
@@ -55,26 +44,6 @@ const USAGE_EXAMPLE = {
   cancelled: 1,
   cost: 0.0048,
   units: UNITS,
-};
-const ERRORS_EXAMPLE = {
-  bucket: "day",
-  series: [{ start: "2026-03-11T00:00:00.000000Z", ok: 12, upstream_error: 1, unreachable: 0, cancelled: 1 }],
-  breakdown: [
-    {
-      provider: MODEL.provider,
-      model: MODEL.alias,
-      endpoint: "chat",
-      client: CLIENT,
-      tags: [],
-      outcome: "upstream_error",
-      error_kind: "rate_limit_error",
-      status_code: 429,
-      requests: 1,
-      avg_duration_ms: 120.5,
-      last_seen: "2026-03-11T11:59:58.250000Z",
-      bands: { "<1s": 1, "1-5s": 0, "5-15s": 0, "15-30s": 0, "30-60s": 0, "60-120s": 0, ">=120s": 0 },
-    },
-  ],
 };
 const FACETS_EXAMPLE = {
   principals: ["alice"],
@@ -208,27 +177,6 @@ export function statsRoutes(deps: StatsDeps, refusals: LogRefusals) {
         const keyNames = await identity.keys.findNames(facets.keyIds.map(({ id }) => id));
         const includeCounts = query.get("counts") === "1";
         return toJsonReport(toFacetsView(facets, { keyNames, includeCounts }), facets);
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/stats/errors",
-      ...CALLER,
-      summary: "How requests ended",
-      query: FILTERED_SERIES_QUERY,
-      answer: reportAnswer(ErrorsReport, ERRORS_EXAMPLE),
-      errors: SERIES_ERRORS,
-      run: async ({ request, caller }) => {
-        const query = queryOf(request);
-        const snapshot = await catalog.snapshot();
-        const asked = parseTeamQuery(query, snapshot);
-        const context = toReportContext(snapshot, clock.nowUs());
-        const bucket = parseSeriesBucket(query, asked.window, context.nowUs);
-        const report = await stats.readErrors(
-          { ...asked, ...toReportTransfer(request), bucket, context },
-          toReportOptions({ request, caller }),
-        );
-        return toEncodedResponse(report, toJsonHeaders(report));
       },
     }),
   ] as const;

@@ -4,7 +4,6 @@ import { LINE_KINDS, REASON_CODES, SOURCES } from "#bills/compared-cell.ts";
 import { CONNECTION_FAILURES } from "#kernel/system-code.ts";
 import { BREAKDOWN_SORTS, ROW_STATES } from "#stats/breakdown-query.ts";
 import { BUCKETS } from "#stats/bucket.ts";
-import { DURATION_BANDS } from "#stats/errors.ts";
 import { GROUP_ORDERS } from "#stats/series-grouping.ts";
 import { FACET_NAMES, STATEMENT_PARTS, STATEMENT_REPRICING_STATES } from "#stats/store.ts";
 import { REQUEST_CONDITIONS } from "#stats/what-if.ts";
@@ -258,7 +257,7 @@ export const Reconciliation = view("Reconciliation", {
 });
 
 /** Why a provider gave no answer; absent where it did, or where the reason is not known. */
-const Failure = Type.Optional(oneOf(CONNECTION_FAILURES));
+export const Failure = Type.Optional(oneOf(CONNECTION_FAILURES));
 
 const UNIT_DETAILS_DESCRIPTION =
   "What was billed otherwise than `units` and `unit_prices` tell: cache writes, and a unit whose billed quantity differs from the one that the provider reported, such as `input_tokens` without what was read from a cache. `price` is per million, null for none. Quantity × price, summed over these and over the units that are not among them, divided by a million and rounded to twelve decimals, is `cost`. Absent when empty.";
@@ -383,36 +382,6 @@ export const Facets = view("Facets", {
       FACET_NAMES,
       Type.Array(Count, { description: "Requests that have each value, in the order of the values." }),
     ),
-  ),
-});
-
-export const ErrorsReport = view("ErrorsReport", {
-  bucket: oneOf(BUCKETS),
-  series: Type.Array(
-    fields({
-      start: Instant,
-      ok: Count,
-      upstream_error: Count,
-      unreachable: Count,
-      cancelled: Count,
-    }),
-  ),
-  breakdown: Type.Array(
-    fields({
-      provider: Type.String(),
-      model: nullable(Type.String()),
-      endpoint: Type.String(),
-      client: nullable(Type.String()),
-      tags: Tags,
-      outcome: oneOf(OUTCOMES),
-      error_kind: nullable(Type.String()),
-      failure: Failure,
-      status_code: Type.Integer(),
-      requests: Count,
-      avg_duration_ms: Type.Number({ minimum: 0 }),
-      last_seen: Instant,
-      bands: eachOf(DURATION_BANDS, Count),
-    }),
   ),
 });
 

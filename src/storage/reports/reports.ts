@@ -6,6 +6,7 @@ import { readBilledDay } from "./billed-day.ts";
 import { findRepricing, listRepricings } from "#storage/repricing/repricing-rows.ts";
 import { planStretch, repriceStretch, revertStretch, sumApplied } from "#storage/repricing/stretch.ts";
 import { readBreakdown } from "./breakdown.ts";
+import { readClientChanges } from "./client-changes.ts";
 import { readCostWindows } from "./cost-change.ts";
 import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
@@ -15,7 +16,7 @@ import { readMissingPrices } from "./missing-prices.ts";
 import { readModelUse } from "./model-use.ts";
 import { reconcileBills } from "./reconcile.ts";
 import { listRecorded, listRequests, type RequestPage } from "./request-log.ts";
-
+import { readRetryStorms } from "./retry-storms.ts";
 import { readGroupedSeries, readSeries } from "./series.ts";
 import { readStatement } from "./statement.ts";
 import { readSummary } from "./summary.ts";
@@ -36,6 +37,8 @@ export const REPORTS = {
   readBreakdown,
   readFacets,
   readErrors: compressed(readErrors),
+  readClientChanges,
+  readRetryStorms,
   readMissingPrices,
   reconcile: reconcileBills,
   readModelUse,

@@ -66,6 +66,8 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     readBreakdown: toReport("readBreakdown"),
     readFacets: toReport("readFacets"),
     readErrors: toReport("readErrors"),
+    readClientChanges: toReport("readClientChanges"),
+    readRetryStorms: toReport("readRetryStorms"),
     readMissingPrices: toReport("readMissingPrices"),
     reconcile: toReport("reconcile"),
     readModelUse: toReport("readModelUse"),
