@@ -3,6 +3,7 @@ import type { Unit } from "#kernel/units.ts";
 import type { ParsedCatalogDraft } from "./catalog-draft.ts";
 import type { PriceRow, VariantRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
+import type { ToComeChange } from "./price-schedule.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
 import type { WorkingCopy } from "./working-copy.ts";
@@ -26,6 +27,7 @@ export type CatalogResourceChange =
       /** As `isPriced`, of its list of variants. */
       readonly hasNewVariants: boolean;
     }
+  | ToComeChange
   | {
       readonly kind: "feed";
       /** The feed's version. */
@@ -203,12 +205,17 @@ function toListWrite({ name, after }: ListChange): CatalogWrite {
 }
 
 /** The audit entry of a change, but for who asked for it. */
-export function toAuditSubject({
-  kind,
-  name,
-  before,
-  after,
-}: CatalogResourceChange): Omit<AuditEntry, "actorPrincipalId"> {
+export function toAuditSubject(change: CatalogResourceChange): Omit<AuditEntry, "actorPrincipalId"> {
+  const { kind, name, before, after } = change;
+  if (kind === "prices_to_come") {
+    const version = (change.after ?? change.before)?.version ?? null;
+    const target =
+      version === null
+        ? ({ targetKind: "model", targetRef: name } as const)
+        : ({ targetKind: "pricing_feed", targetRef: version } as const);
+    if (after === null) return { action: "pricing.unschedule", ...target };
+    return { action: version === null ? "model.update" : "pricing.load", ...target };
+  }
   if (kind === "feed") return { action: "pricing.load", targetKind: "pricing_feed", targetRef: name };
   const verb = before === null ? "create" : after === null ? "delete" : "update";
   return { action: `${kind}.${verb}`, targetKind: kind, targetRef: name };

@@ -1,3 +1,4 @@
+import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { ALIAS_LENGTH_MAX, ALIAS_PATTERN } from "#kernel/text.ts";
 import type { PriceVariant } from "#kernel/price-variants.ts";
@@ -14,6 +15,7 @@ import { parseFeedVersion } from "./feed.ts";
 import { parsePricing, type WrittenPrices } from "./price-plan.ts";
 import { countPrices, type PriceRow, PRICES_MAX, type VariantRow } from "./pricing.ts";
 import { parseProviderDraft, type ParsedProviderDraft, type ProviderDraft } from "./provider.ts";
+import { type DraftedPricesToCome, parseEffectiveFrom } from "./scheduled-prices.ts";
 import { parsePriceVariants } from "./variant-list.ts";
 
 /**
@@ -29,6 +31,8 @@ export interface CatalogDraft {
   readonly models: readonly (ModelDraft & { readonly alias: string })[];
   /** The newest last. */
   readonly feeds: readonly CatalogFeedDraft[];
+  /** Of one moment in the order in which they take force. */
+  readonly pricesToCome: readonly PricesToComeDraft[];
 }
 
 interface CatalogProviderDraft extends ProviderDraft {
@@ -46,6 +50,16 @@ interface CatalogFeedDraft {
   readonly variants?: { readonly [name: string]: VariantsDraft } | undefined;
 }
 
+export interface PricesToComeDraft {
+  readonly effectiveFrom: unknown;
+  /** An alias, or with a feed also an upstream name. */
+  readonly model: string;
+  /** The version of the feed that has them, which leaves all others; absent: whole sets, as a write of the model has. */
+  readonly feed?: string | undefined;
+  readonly pricing?: PricingDraft | undefined;
+  readonly priceVariants?: VariantsDraft | undefined;
+}
+
 export interface ParsedCatalogDraft {
   readonly providers: readonly ParsedCatalogProvider[];
   readonly models: readonly ParsedCatalogModel[];
@@ -55,6 +69,7 @@ export interface ParsedCatalogDraft {
   readonly feedPrices: readonly PriceRow[];
   /** Each name once. */
   readonly feedLists: readonly VariantRow[];
+  readonly pricesToCome: readonly DraftedPricesToCome[];
 }
 
 export interface ParsedCatalogProvider extends ParsedProviderDraft {
@@ -80,9 +95,13 @@ export const CATALOG_ENTRIES_MAX = 10_000;
 
 /**
  * Reads what can be judged without the catalog that it is for. Throws what the drafts of a provider, a model and a feed
- * throw, with a `param` that leads into the file: `models.gpt.prices.input_tokens`, `feeds[0].version`.
+ * throw, and `invalid_date` for prices to come that are not to come at `nowUs`, with a `param` that leads into the file:
+ * `models.gpt.prices.input_tokens`, `feeds[0].version`.
  */
-export function parseCatalogDraft({ providers, models, feeds }: CatalogDraft): ParsedCatalogDraft {
+export function parseCatalogDraft(
+  { providers, models, feeds, pricesToCome }: CatalogDraft,
+  nowUs: InstantUs,
+): ParsedCatalogDraft {
   for (const [field, { length }] of Object.entries({ providers, models, feeds })) {
     if (length <= CATALOG_ENTRIES_MAX) continue;
     throw new ProxyError("invalid_request", `A catalog has at most ${CATALOG_ENTRIES_MAX} ${field}.`, {
@@ -107,7 +126,34 @@ export function parseCatalogDraft({ providers, models, feeds }: CatalogDraft): P
     ),
     feedPrices,
     feedLists,
+    pricesToCome: pricesToCome.map((draft, index) =>
+      within(`prices_to_come[${index}]`, () => parsePricesToCome(draft, nowUs)),
+    ),
   };
+}
+
+/** Reads prices to come. Throws `invalid_date`, also for a moment that is not after `nowUs`, and what a model or a feed throws. */
+export function parsePricesToCome(
+  { effectiveFrom, model, feed, pricing, priceVariants }: PricesToComeDraft,
+  nowUs: InstantUs,
+): DraftedPricesToCome {
+  const atUs = parseEffectiveFrom(effectiveFrom, "effective_from");
+  if (atUs <= nowUs) {
+    throw new ProxyError(
+      "invalid_date",
+      "This moment has passed, and prices to come begin later. If they hold now, move them to the model's prices or to a feed; else take the entry out.",
+      { param: "effective_from" },
+    );
+  }
+  const version = feed === undefined ? null : parseFeedVersion(feed, "feed");
+  if (version !== null && !isUpstreamName(model))
+    throw refusePrice("model", "Prices stand under an alias or an upstream name, and this is neither.");
+  const prices = pricing === undefined ? null : Object.fromEntries(parsePricing(pricing));
+  const variants = priceVariants === undefined ? null : parsePriceVariants(priceVariants);
+  const count = Object.keys(prices ?? {}).length + (variants ?? []).length;
+  if (version === null ? prices === null && variants === null : count === 0)
+    throw refusePrice("", "An entry has prices, price_variants, or both.");
+  return { atUs, name: model, version, prices, variants };
 }
 
 function parseModel(draft: CatalogDraft["models"][number]): Omit<ParsedCatalogModel, "place" | "draft"> {

@@ -3,9 +3,10 @@ import type { AuditEntry } from "#audit/event.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { toPricingView, toVariantsView } from "./price-fields.ts";
-import { listPricesToCome, type PricesToCome } from "./price-schedule.ts";
+import { listPricesToCome } from "./price-schedule.ts";
 import { PROVIDER_SETTINGS } from "./provider-fields.ts";
 import type { Provider } from "./provider.ts";
+import type { PricesToCome } from "./scheduled-prices.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogChange, CatalogWrite } from "./store.ts";
 

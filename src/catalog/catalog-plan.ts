@@ -1,4 +1,4 @@
-import { type Actor, toAuditEntry } from "#audit/event.ts";
+import { type Actor, type AuditEntry, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -20,6 +20,7 @@ import {
   planProviderDelete,
   planProviderUpdate,
 } from "./provider-plan.ts";
+import { compareToCome, putToCome } from "./price-schedule.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 import { createWorkingCopy, type WorkingCopy } from "./working-copy.ts";
@@ -52,7 +53,12 @@ export interface CatalogOutcome {
   /** In the order in which a reader understands them; empty when the catalog is as the draft has it. */
   readonly changes: readonly CatalogResourceChange[];
   /** Resources that stay although the draft does not have them. */
-  readonly kept: { readonly providers: number; readonly models: number; readonly prices: number };
+  readonly kept: {
+    readonly providers: number;
+    readonly models: number;
+    readonly prices: number;
+    readonly pricesToCome: number;
+  };
   /** Secrets that the draft speaks of, and that are neither sent nor stored. */
   readonly missing: readonly { readonly provider: string; readonly secret: "api_key" | "ca_pem" }[];
 }
@@ -60,14 +66,15 @@ export interface CatalogOutcome {
 /**
  * Brings a catalog to a draft of the whole, by the rules of its single resources and in an order in which none refuses what
  * the end allows. A stored key or trust root always stays. Throws at once what `parseCatalogDraft` throws; the plan throws
- * the codes of those rules, and `provider_not_found` and `invalid_target` for what the draft itself does not have.
+ * the codes of those rules, `provider_not_found` and `invalid_target` for what the draft itself does not have, and those of
+ * `putToCome`.
  */
 export function planCatalog(
   draft: CatalogDraft,
   mode: CatalogMode,
   birth: CatalogBirth,
 ): CatalogPlan<CatalogOutcome> {
-  const parsed = parseCatalogDraft(draft);
+  const parsed = parseCatalogDraft(draft, birth.loadedAtUs);
   if (mode !== "add") requireWhole(parsed);
   return (current) => {
     const copy = createWorkingCopy(current);
@@ -84,14 +91,26 @@ export function planCatalog(
       for (const { name } of current.providers)
         if (!names.has(name)) copy.write(planProviderDelete(name, null)(copy).writes);
     }
-    const { changes, writes } = compareCatalogs(current, copy, parsed);
+    const compared = compareCatalogs(current, copy, parsed);
+    const toCome = compareToCome(current, parsed.pricesToCome, mode);
+    const changes = [...compared.changes, ...toCome.changes];
+    const kept = { ...countKept(copy, parsed, fed), pricesToCome: toCome.keptCount };
     return {
-      writes,
+      writes: [...compared.writes, ...putToCome(copy, toCome)],
       prices: { source: "import" },
-      audit: changes.flatMap((change) => toAuditEntry(birth.actor, toAuditSubject(change)) ?? []),
-      result: () => ({ changes, kept: countKept(copy, parsed, fed), missing: findMissing(copy, parsed) }),
+      audit: toAuditEntries(changes, birth.actor),
+      result: () => ({ changes, kept, missing: findMissing(copy, parsed) }),
     };
   };
+}
+
+/** One of each target: a model's tells of its prices to come as well. */
+function toAuditEntries(changes: readonly CatalogResourceChange[], actor: Actor): readonly AuditEntry[] {
+  const subjects = Map.groupBy(
+    changes.map(toAuditSubject),
+    ({ targetKind, targetRef }) => `${targetKind} ${targetRef}`,
+  );
+  return [...subjects.values()].flatMap(([first]) => (first && toAuditEntry(actor, first)) ?? []);
 }
 
 interface Context {
@@ -197,7 +216,7 @@ function isSameRoute(
 }
 
 /** A catalog stands on its own: what it names is in it, so that nothing of it goes with what `prune` removes. */
-function requireWhole({ providers, models }: ParsedCatalogDraft): void {
+function requireWhole({ providers, models, pricesToCome }: ParsedCatalogDraft): void {
   const providerNames = new Set(providers.map(({ draft }) => draft.name));
   const aliases = new Set(models.map(({ draft }) => draft.alias));
   for (const { place, kind, draft } of models) {
@@ -212,13 +231,18 @@ function requireWhole({ providers, models }: ParsedCatalogDraft): void {
       throw new ProxyError("invalid_target", "The catalog in the body has no model of this name.", { param });
     }
   }
+  const at = pricesToCome.findIndex(({ name, version }) => version === null && !aliases.has(name));
+  if (at !== -1) {
+    const param = `prices_to_come[${at}].model`;
+    throw new ProxyError("model_not_found", "The catalog in the body has no model of this name.", { param });
+  }
 }
 
 function countKept(
   copy: CatalogPicture,
   { providers, models, feedLists }: ParsedCatalogDraft,
   isFed: IsFed,
-): CatalogOutcome["kept"] {
+): Omit<CatalogOutcome["kept"], "pricesToCome"> {
   const providerNames = new Set(providers.map(({ draft }) => draft.name));
   const aliases = new Set(models.map(({ draft }) => draft.alias));
   const listed = new Set(feedLists.map(({ name }) => name));

@@ -68,11 +68,11 @@ export function parseFeed({ version, entries }: FeedDraft): Feed {
   return { version: parsedVersion, entries: entries.map(createEntryParser()) };
 }
 
-/** Throws `invalid_pricing`, param `version`. */
-export function parseFeedVersion(version: unknown): string {
+/** Throws `invalid_pricing`. */
+export function parseFeedVersion(version: unknown, param = "version"): string {
   if (typeof version !== "string" || !isUpstreamName(version)) {
     throw refuse(
-      "version",
+      param,
       `A feed has a version of 1 to ${UPSTREAM_NAME_LENGTH_MAX} characters, without control characters.`,
     );
   }

@@ -3,30 +3,24 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { PriceVariant } from "#kernel/price-variants.ts";
 import type { PricePico, PriceSet, Unit } from "#kernel/units.ts";
-import { planFeedEntries } from "./feed.ts";
+import type { CatalogMode } from "./catalog-draft.ts";
+import { planFeedEntries, refuseTooManyPrices } from "./feed.ts";
 import type { BegunPrice, HeldPrice } from "./held-price.ts";
 import { compareSheets, type Heirs, indexHeirs, readSheets } from "./price-history.ts";
 import { planPrices } from "./price-plan.ts";
-import type { KeptSchedule, PriceSchedule, ScheduledEntry } from "./scheduled-prices.ts";
+import {
+  type DraftedPricesToCome,
+  type KeptSchedule,
+  type PriceSchedule,
+  type PricesToCome,
+  refuseTooManySchedules,
+  type ScheduledEntry,
+  toPricePairs,
+} from "./scheduled-prices.ts";
 import { type CatalogPicture, type CatalogSnapshot, createSnapshot } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 import { mergePrice, toPriceKey } from "./variant-list.ts";
 import { createWorkingCopy, type WorkingCopy } from "./working-copy.ts";
-
-/** Prices of one name that hold from a moment to come on. */
-export interface PricesToCome {
-  /** A feed of before prices were kept by name may have several names under one. */
-  readonly id: number;
-  readonly atUs: InstantUs;
-  /** An alias, or a name that prices are kept by. */
-  readonly name: string;
-  /** The feed's, whose prices leave all others of the name; null of a write of the model, which has whole sets. */
-  readonly version: string | null;
-  /** Null leaves prices. */
-  readonly prices: PriceSet | null;
-  /** Null leaves variants. */
-  readonly variants: readonly PriceVariant[] | null;
-}
 
 /** The prices to come, the next first; those of a model that is gone are none. */
 export function listPricesToCome(current: CatalogPicture): readonly PricesToCome[] {
@@ -91,6 +85,121 @@ export function planScheduleDelete(id: number, actor: Actor): CatalogPlan<void> 
       result: () => undefined,
     };
   };
+}
+
+/** The change of the prices to come of one name at one moment; null is none. */
+export interface ToComeChange {
+  readonly kind: "prices_to_come";
+  readonly name: string;
+  readonly before: DraftedPricesToCome | null;
+  readonly after: DraftedPricesToCome | null;
+}
+
+interface ToComeDifference {
+  /** By their moments. */
+  readonly changes: readonly ToComeChange[];
+  readonly gone: readonly PricesToCome[];
+  /** Those of one moment in the order in which they take force. */
+  readonly made: readonly DraftedPricesToCome[];
+  /** How many the draft does not have, and that stay. */
+  readonly keptCount: number;
+}
+
+/** Compares the prices to come with a draft of them all: what it has of a name at a moment takes the place of what is there. */
+export function compareToCome(
+  current: CatalogPicture,
+  drafted: readonly DraftedPricesToCome[],
+  mode: CatalogMode,
+): ToComeDifference {
+  const [changes, gone, made]: [ToComeChange[], PricesToCome[], DraftedPricesToCome[]] = [[], [], []];
+  const there = Map.groupBy(listPricesToCome(current), ({ atUs }) => atUs);
+  const wanted = Map.groupBy(drafted, ({ atUs }) => atUs);
+  let keptCount = 0;
+  for (const atUs of new Set([...there.keys(), ...wanted.keys()])) {
+    const [was, all] = [there.get(atUs) ?? [], wanted.get(atUs) ?? []];
+    const names = new Set(all.map(({ name }) => name));
+    const known = new Set(was.map(({ name }) => name));
+    const is = mode === "add" ? all.filter(({ name }) => !known.has(name)) : all;
+    const replaced = mode === "prune" ? was : mode === "add" ? [] : was.filter(({ name }) => names.has(name));
+    if (mode !== "prune") keptCount += was.filter(({ name }) => !names.has(name)).length;
+    const ofMoment = compareMoment(replaced, is);
+    // All of a moment is written again, since the later of two that meet wins.
+    if (ofMoment.length > 0) {
+      gone.push(...replaced);
+      made.push(...is);
+    }
+    changes.push(...ofMoment);
+  }
+  const toMoment = ({ before, after }: ToComeChange) => (after ?? before)?.atUs ?? 0;
+  return {
+    changes: changes.toSorted((left, right) => toMoment(left) - toMoment(right)),
+    gone,
+    made,
+    keptCount,
+  };
+}
+
+function compareMoment(
+  was: readonly PricesToCome[],
+  is: readonly DraftedPricesToCome[],
+): readonly ToComeChange[] {
+  const [former, next] = [Map.groupBy(was.map(toDrafted), toName), Map.groupBy(is, toName)];
+  return [...new Set([...former.keys(), ...next.keys()])].flatMap((name) => {
+    const [olds, news] = [former.get(name) ?? [], next.get(name) ?? []];
+    const length = Math.max(olds.length, news.length);
+    return Array.from({ length }, (_, at): readonly ToComeChange[] => {
+      const [before, after] = [olds[at] ?? null, news[at] ?? null];
+      return Bun.deepEquals(before, after, true) ? [] : [{ kind: "prices_to_come", name, before, after }];
+    }).flat();
+  });
+}
+
+function toDrafted({ atUs, name, version, prices, variants }: PricesToCome): DraftedPricesToCome {
+  return { atUs, name, version, prices, variants };
+}
+
+/** Writes a difference into a copy. Throws `model_not_found`, `too_many_schedules` and `invalid_pricing`. */
+export function putToCome(copy: WorkingCopy, { gone, made }: ToComeDifference): readonly CatalogWrite[] {
+  const names = Map.groupBy(gone, ({ id }) => id);
+  const ids = [...names.keys()];
+  // A feed of before prices were kept by name may have others under the same id.
+  const spared = listPricesToCome(copy).filter(
+    ({ id, name }) => names.get(id)?.every((each) => each.name !== name) === true,
+  );
+  const deletions = ids.map((id): CatalogWrite => ({ kind: "delete_schedule", id }));
+  copy.write(deletions);
+  const schedules = [...spared, ...made].map((prices) => toSchedule(copy, prices));
+  refuseTooManySchedules(copy, schedules, "prices_to_come");
+  const puts = schedules.map((schedule): CatalogWrite => ({ kind: "put_schedule", schedule }));
+  refuseTooManyPrices(copy, puts, "prices_to_come");
+  copy.write(puts);
+  return [...deletions, ...puts];
+}
+
+function toSchedule(
+  current: CatalogPicture,
+  { atUs, name, version, prices, variants }: DraftedPricesToCome,
+): PriceSchedule {
+  const pairs = prices && toPricePairs(prices);
+  if (version !== null) {
+    const standard = (pairs ?? []).map(([unit, pricePico]) => ({ name, unit, pricePico }));
+    const conditioned = (variants ?? []).flatMap(({ when, ...set }) =>
+      toPricePairs(set).map(([unit, pricePico]) => ({ name, unit, pricePico, when })),
+    );
+    return { atUs, change: { kind: "feed", version, entries: [...standard, ...conditioned] } };
+  }
+  const modelId = current.findModel(name)?.model.id;
+  if (modelId === undefined)
+    throw new ProxyError(
+      "model_not_found",
+      "Prices to come without a feed are a model's, and there is none of this name in the catalog.",
+      { param: "prices_to_come" },
+    );
+  return { atUs, change: { kind: "model", modelId, prices: pairs, variants } };
+}
+
+function toName({ name }: DraftedPricesToCome): string {
+  return name;
 }
 
 /** Told of the prices of a feed that find no room in the list of their name when their moment comes. */

@@ -1,7 +1,7 @@
 import { type InstantUs, parseInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
-import type { PricePico, Unit } from "#kernel/units.ts";
+import { type PricePico, type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import { countPrices, PRICES_MAX } from "./pricing.ts";
 
 /** Prices with a moment to come, from which they hold. */
@@ -32,6 +32,32 @@ export interface ScheduledEntry {
   readonly unit: Unit;
   readonly pricePico: PricePico;
   readonly when?: PriceConditions;
+}
+
+/** Prices of one name that hold from a moment to come on. */
+export interface PricesToCome {
+  /** A feed of before prices were kept by name may have several names under one. */
+  readonly id: number;
+  readonly atUs: InstantUs;
+  /** An alias, or a name that prices are kept by. */
+  readonly name: string;
+  /** The feed's, whose prices leave all others of the name; null of a write of the model, which has whole sets. */
+  readonly version: string | null;
+  /** Null leaves prices. */
+  readonly prices: PriceSet | null;
+  /** Null leaves variants. */
+  readonly variants: readonly PriceVariant[] | null;
+}
+
+/** Prices to come that are in no store. */
+export type DraftedPricesToCome = Omit<PricesToCome, "id">;
+
+/** The prices of a set, in the order of units. */
+export function toPricePairs(prices: PriceSet): readonly (readonly [Unit, PricePico])[] {
+  return UNITS.flatMap((unit) => {
+    const price = prices[unit] ?? null;
+    return price === null ? [] : [[unit, price] as const];
+  });
 }
 
 /** A moment from which prices hold. Throws `invalid_date`. */

@@ -1,5 +1,5 @@
 import { ENDPOINTS } from "#catalog/endpoint.ts";
-import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
+import { CATALOG_FORMAT, parsePricesToCome } from "#catalog/catalog-draft.ts";
 import { parseFeedVersion } from "#catalog/feed.ts";
 import { PRICES_MAX } from "#catalog/pricing.ts";
 import { isUpstreamName, parseAlias, parseOrigin } from "#catalog/model.ts";
@@ -12,12 +12,15 @@ import { findNearest } from "#kernel/nearest.ts";
 import { UNITS } from "#kernel/units.ts";
 import {
   toModelDraft,
+  toPricesToComeDraft,
   toProviderDraft,
   type CatalogFile,
   type FileModel,
   type FilePrices,
+  type FilePricesToCome,
   type FileProvider,
   type FileVariants,
+  type WholeCatalogFile,
 } from "#views/catalog-file.ts";
 import type { PeopleFile } from "#views/people-file.ts";
 import {
@@ -37,8 +40,6 @@ export type ParsedCatalog =
   | { readonly kind: "read"; readonly file: CatalogFile & PeopleFile }
   /** At least one, by line. */
   | { readonly kind: "refused"; readonly problems: readonly Problem[] };
-
-type WholeCatalogFile = Required<CatalogFile>;
 
 /** Reads what `formatCatalog` writes, also when a person has edited it. All of it is right, or it is refused with every problem. */
 export function parseCatalog(text: string): ParsedCatalog {
@@ -79,22 +80,25 @@ function readFile(text: string, problems: Problem[]): (CatalogFile & PeopleFile)
     providers: "map",
     models: "map",
     feeds: "list",
+    prices_to_come: "list",
     principals: "map",
     keys: "map",
     limits: "map",
   } as const;
   const fields = readFields(root, { problems, what: "A catalog file", shape });
-  const { providers, models, feeds } = fields.values;
+  const { providers, models, feeds, prices_to_come: toCome } = fields.values;
   const people = readPeople(fields.values, problems);
   const isOfPeople = Object.keys(people).length > 0;
   const format1 = { lockport_catalog: CATALOG_FORMAT } as const;
   // A file of people alone leaves the catalog alone, as one of the catalog alone leaves the people.
-  if (isOfPeople && (providers ?? models ?? feeds) === undefined) return { ...format1, ...people };
+  if (isOfPeople && (providers ?? models ?? feeds ?? toCome) === undefined) return { ...format1, ...people };
+  const readModels = readNamed(models, problems, readModel);
   const catalog = {
     ...format1,
     providers: readNamed(providers, problems, readProvider),
-    models: readNamed(models, problems, readModel),
+    models: readModels,
     feeds: readFeeds(feeds ?? [], problems),
+    ...(toCome !== undefined && { prices_to_come: readPricesToCome(toCome, readModels, problems) }),
   };
   if (models !== undefined) refuseUnknownNames(models, catalog, problems);
   return { ...catalog, ...people };
@@ -275,6 +279,54 @@ function readFeedLists(
   return Object.fromEntries(lists);
 }
 
+const TO_COME_SHAPE = {
+  effective_from: "text",
+  model: "text",
+  feed: "text",
+  prices: "map",
+  price_variants: "list",
+} as const satisfies { [field in keyof FilePricesToCome]-?: string };
+
+/** The moment of an entry is the installation's to judge, whose clock tells whether it has passed. */
+function readPricesToCome(
+  sources: readonly Source[],
+  models: WholeCatalogFile["models"],
+  problems: Problem[],
+): readonly FilePricesToCome[] {
+  return sources.flatMap((source): readonly FilePricesToCome[] => {
+    if (source.kind !== "map") {
+      problems.push({ line: source.line, sentence: "Prices to come must be a map of fields (name: value)." });
+      return [];
+    }
+    const what = "An entry of prices_to_come";
+    const problemCount = problems.length;
+    const { values, lineOf } = readFields(source, { problems, what, shape: TO_COME_SHAPE });
+    const { effective_from: effectiveFrom, model, feed, prices, price_variants: variants } = values;
+    if (effectiveFrom === undefined || model === undefined) {
+      problems.push({ line: source.line, sentence: `${what} has an effective_from and a model.` });
+      return [];
+    }
+    const toCome = {
+      effective_from: effectiveFrom,
+      model,
+      ...(feed !== undefined && { feed }),
+      ...(prices !== undefined && { prices: readPrices(prices, problems) }),
+      ...(variants !== undefined && {
+        price_variants: readVariants(variants, problems, lineOf("price_variants")),
+      }),
+    };
+    if (feed === undefined && !Object.hasOwn(models, model))
+      problems.push({ line: lineOf("model"), sentence: toUnknown("model", model, models) });
+    if (problems.length > problemCount) return [];
+    tryParse(
+      problems,
+      (param) => lineOf(param ?? ""),
+      () => parsePricesToCome(toPricesToComeDraft(toCome), -Infinity),
+    );
+    return [toCome];
+  });
+}
+
 /** The file stands on its own: what it names is in it, so that a typo is found before anything is changed. */
 function refuseUnknownNames(
   map: SourceMap,
@@ -286,14 +338,15 @@ function refuseUnknownNames(
     const lineOf = (field: string) =>
       (entry.value.kind === "map" ? entry.value.entries.get(field)?.line : undefined) ?? entry.line;
     const refuse = (field: string, sentence: string) => void problems.push({ line: lineOf(field), sentence });
-    const toUnknown = (kind: string, name: string, names: object) => {
-      const nearest = findNearest(name, Object.keys(names));
-      return `The file has no ${kind} of this name.${nearest === null ? "" : ` Did you mean ${nearest}?`}`;
-    };
     if (provider !== "" && !Object.hasOwn(providers, provider))
       refuse("provider", toUnknown("provider", provider, providers));
     if (target !== "" && !Object.hasOwn(models, target)) refuse("target", toUnknown("model", target, models));
     if ((models[target]?.target ?? "") !== "")
       refuse("target", "The target is itself a name. Point at the model that routes to a provider.");
   }
+}
+
+function toUnknown(kind: string, name: string, names: object): string {
+  const nearest = findNearest(name, Object.keys(names));
+  return `The file has no ${kind} of this name.${nearest === null ? "" : ` Did you mean ${nearest}?`}`;
 }

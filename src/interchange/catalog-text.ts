@@ -23,6 +23,9 @@ const MODELS = ` By the name that callers use. A model with a target is another 
  price_variants are prices for requests that meet conditions; of those that hold, the one with the most conditions.`;
 const FEEDS = ` Price lists as they were loaded, the newest last.`;
 
+const PRICES_TO_COME = ` Prices that hold from a moment to come on, by a name: with a feed those of its price list, which leave all others,
+ without one the model's own, whole.`;
+
 const PRINCIPALS = ` By name. Those who come from single sign-on need not be here.`;
 const KEYS = ` By id, or by a name: then it is the key of this principal with this label.
  secret_env: NAME, secret_file: PATH or secret_sha256: HEX gives a new key its secret, which is lp_ and 43 random
@@ -82,7 +85,7 @@ export function describeVariants(
 
 /** Names in one order: an object has those that look like numbers first. */
 function toFields({ providers = {}, models = {}, feeds = [], ...others }: CatalogFile & PeopleFile) {
-  const { principals, keys, limits, ...rest } = others;
+  const { prices_to_come: toCome, principals, keys, limits, ...rest } = others;
   return {
     ...rest,
     providers: byName(providers),
@@ -92,6 +95,7 @@ function toFields({ providers = {}, models = {}, feeds = [], ...others }: Catalo
       prices: byName(prices),
       ...(variants !== undefined && { variants: byName(variants) }),
     })),
+    ...(toCome !== undefined && { prices_to_come: toCome }),
     ...(principals !== undefined && { principals: byName(principals) }),
     ...(keys !== undefined && { keys: byName(keys) }),
     ...(limits !== undefined && { limits: byName(limits) }),
@@ -111,6 +115,7 @@ const EXPLANATIONS: ReadonlyMap<unknown, string> = new Map([
   ["providers", PROVIDERS],
   ["models", MODELS],
   ["feeds", FEEDS],
+  ["prices_to_come", PRICES_TO_COME],
   ["principals", PRINCIPALS],
   ["keys", KEYS],
   ["limits", LIMITS],

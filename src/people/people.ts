@@ -47,7 +47,7 @@ export interface PeopleDeps {
 
 const NO_CHANGE: CatalogOutcome = {
   changes: [],
-  kept: { providers: 0, models: 0, prices: 0 },
+  kept: { providers: 0, models: 0, prices: 0, pricesToCome: 0 },
   missing: [],
 };
 const UNCHANGED: CatalogPlan<CatalogOutcome> = () => ({ writes: [], audit: [], result: () => NO_CHANGE });

@@ -2,13 +2,16 @@ import { CAPABILITIES } from "#catalog/capability.ts";
 import { CATALOG_FORMAT, type CatalogDraft } from "#catalog/catalog-draft.ts";
 import { findOwnPrices, findOwnVariants } from "#catalog/price-plan.ts";
 import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
+import { listPricesToCome } from "#catalog/price-schedule.ts";
+import type { DraftedPricesToCome } from "#catalog/scheduled-prices.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { CatalogPicture, ResolvedModel } from "#catalog/snapshot.ts";
+import { formatInstant } from "#kernel/clock.ts";
 import { type DraftOf, toChanges, toDefaults } from "#kernel/fields.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
-import { toVariantsView } from "#catalog/price-fields.ts";
+import { toPricingView, toVariantsView } from "#catalog/price-fields.ts";
 
 /** The catalog as one file: what `lockport export` writes and `POST /admin/v1/catalog` takes. What is left out has its default. */
 export interface CatalogFile {
@@ -22,6 +25,19 @@ export interface CatalogFile {
     /** As `prices`, the lists of prices under conditions. */
     readonly variants?: { readonly [name: string]: FileVariants };
   }[];
+  /** By their moments. */
+  readonly prices_to_come?: readonly FilePricesToCome[];
+}
+
+/** Prices of one name that hold from a moment to come on. */
+export interface FilePricesToCome {
+  readonly effective_from: string;
+  /** An alias, or with a feed also an upstream name. */
+  readonly model: string;
+  /** The version of the feed that has them, which leaves all other prices; absent: they are the model's own, whole. */
+  readonly feed?: string;
+  readonly prices?: FilePrices;
+  readonly price_variants?: FileVariants;
 }
 
 /** `ca_pem` and `api_key` only on the way to a server. */
@@ -58,12 +74,28 @@ export type FileVariants = readonly unknown[];
 type PricesView = { [unit in Unit]?: number };
 
 /** The file in the catalog's own words. */
-export function toCatalogDraft({ providers = {}, models = {}, feeds = [] }: CatalogFile): CatalogDraft {
+export function toCatalogDraft({
+  providers = {},
+  models = {},
+  feeds = [],
+  prices_to_come: toCome = [],
+}: CatalogFile): CatalogDraft {
   return {
     providers: Object.entries(providers).map(([name, provider]) => toProviderDraft(name, provider)),
     models: Object.entries(models).map(([alias, model]) => toModelDraft(alias, model)),
     feeds,
+    pricesToCome: toCome.map(toPricesToComeDraft),
   };
+}
+
+export function toPricesToComeDraft({
+  effective_from: effectiveFrom,
+  model,
+  feed,
+  prices: pricing,
+  price_variants: priceVariants,
+}: FilePricesToCome): CatalogDraft["pricesToCome"][number] {
+  return { effectiveFrom, model, feed, pricing, priceVariants };
 }
 
 export function toProviderDraft(name: string, provider: FileProvider): CatalogDraft["providers"][number] {
@@ -94,8 +126,9 @@ export function toModelDraft(alias: string, model: FileModel): CatalogDraft["mod
  * The whole catalog as the file that `lockport export` writes: what has its default is left out, and of a secret there is
  * only where it is to be found. Applied to an empty installation it makes the same catalog, but for the secrets.
  */
-export function toCatalogFileView(catalog: CatalogPicture): Required<CatalogFile> {
+export function toCatalogFileView(catalog: CatalogPicture): WholeCatalogFile {
   const toVariable = createNamer();
+  const toCome = listPricesToCome(catalog);
   return {
     lockport_catalog: CATALOG_FORMAT,
     providers: Object.fromEntries(
@@ -105,6 +138,21 @@ export function toCatalogFileView(catalog: CatalogPicture): Required<CatalogFile
       catalog.models.map((resolved) => [resolved.model.alias, toModelFields(catalog, resolved)]),
     ),
     feeds: toFeedFields(catalog),
+    ...(toCome.length > 0 && { prices_to_come: toCome.map(toComeFields) }),
+  };
+}
+
+/** Without prices to come where there are none. */
+export type WholeCatalogFile = Required<Omit<CatalogFile, "prices_to_come">> &
+  Pick<CatalogFile, "prices_to_come">;
+
+function toComeFields({ atUs, name, version, prices, variants }: DraftedPricesToCome): FilePricesToCome {
+  return {
+    effective_from: formatInstant(atUs),
+    model: name,
+    ...(version !== null && { feed: version }),
+    ...(prices !== null && { prices: toPricingView(prices) }),
+    ...(variants !== null && { price_variants: toVariantsView(variants) }),
   };
 }
 

@@ -3,12 +3,20 @@ import type { CatalogOutcome } from "#catalog/catalog-plan.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { toModelView, toSingleProviderView } from "./catalog.ts";
-import { toVariantFields } from "#catalog/price-fields.ts";
+import { toPricingView, toVariantFields, toVariantsView } from "#catalog/price-fields.ts";
+import type { DraftedPricesToCome } from "#catalog/scheduled-prices.ts";
+import { formatInstant } from "#kernel/clock.ts";
 import { toListFields, toPriceMap } from "./catalog-file.ts";
 
 /** The answer of `POST /admin/v1/catalog`; no secret is in it, only that one is set. */
 export function toCatalogOutcomeView({ changes, kept, missing }: CatalogOutcome, applied: boolean) {
-  return { applied, changes: changes.map(toChangeView), kept, missing: [...missing] };
+  const { pricesToCome, ...counts } = kept;
+  return {
+    applied,
+    changes: changes.map(toChangeView),
+    kept: { ...counts, ...(pricesToCome > 0 && { prices_to_come: pricesToCome }) },
+    missing: [...missing],
+  };
 }
 
 function toChangeView(change: CatalogResourceChange) {
@@ -31,12 +39,26 @@ function toDifference(change: CatalogResourceChange) {
         ...(change.isPriced ? ["pricing"] : []),
         ...(change.hasNewVariants ? ["price_variants"] : []),
       ]);
+    case "prices_to_come":
+      return { before: toComeFacts(change.before), after: toComeFacts(change.after) };
     default:
       return {
         before: change.before === null ? null : toFeedFacts(change.before),
         after: change.after === null ? null : toFeedFacts(change.after),
       };
   }
+}
+
+/** A change has all of them, so that it says when they begin. */
+function toComeFacts(toCome: DraftedPricesToCome | null) {
+  if (toCome === null) return null;
+  const { atUs, version, prices, variants } = toCome;
+  return {
+    effective_from: formatInstant(atUs),
+    ...(version !== null && { feed: version }),
+    ...(prices !== null && { pricing: toPricingView(prices) }),
+    ...(variants !== null && { price_variants: toVariantsView(variants) }),
+  };
 }
 
 function toFeedFacts({ rows, lists }: FeedPrices) {

@@ -1,7 +1,7 @@
 import type { FeedLoad } from "#catalog/feed.ts";
 import type { HeldPrice } from "#catalog/held-price.ts";
 import type { ListPrices } from "#catalog/list-prices.ts";
-import type { PricesToCome } from "#catalog/price-schedule.ts";
+import type { PricesToCome } from "#catalog/scheduled-prices.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import type { AppliedPrices, ModelPrices } from "#kernel/price-variants.ts";

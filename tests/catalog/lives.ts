@@ -45,9 +45,11 @@ const entries = fc.uniqueArray(
     unit: fc.constantFrom(...UNITS),
     when: fc.option(conditions, { nil: undefined }),
     price_per_million: price,
+    effective_from: fc.option(fc.constantFrom("2999-01-01", "2999-02-01"), { nil: undefined, freq: 3 }),
   }),
   { selector: ({ model, unit, when }) => `${unit} ${model} ${JSON.stringify(when)}`, maxLength: 5 },
 );
+const toCome = fc.constantFrom("2999-01-01", "2999-01-02T03:04:05.000006Z");
 const capabilities = fc.subarray(["chat", "chat_stream", "completions", "embeddings", "vision"] as const);
 const alias = fc.constantFrom(...ALIASES);
 
@@ -109,6 +111,12 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     ([name, prices]): Operation =>
       (to) =>
         to.updateModel(name, { pricing: prices }, null),
+  ),
+  // Some at one moment, where the later one wins.
+  fc.tuple(alias, fc.option(pricing, { nil: undefined }), optionalVariants, toCome).map(
+    ([name, prices, priceVariants, effectiveFrom]): Operation =>
+      (to) =>
+        to.updateModel(name, { pricing: prices, priceVariants, effectiveFrom }, null),
   ),
   fc.tuple(alias, fc.option(variants)).map(
     ([name, priceVariants]): Operation =>

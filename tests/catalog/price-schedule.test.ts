@@ -188,6 +188,15 @@ describe("prices to come", () => {
       code: "too_many_schedules",
       param: "entries",
     });
+    const pricesToCome = [
+      { effectiveFrom: day(MOMENTS_MAX + 1), model: "other", feed: "v", pricing: { input_tokens: 1 } },
+    ];
+    const file = { providers: [], models: [], feeds: [], pricesToCome };
+    const applied = { mode: "keep", isDryRun: false, actor: ADMIN } as const;
+    await expectRefused(one, () => one.catalog.apply(file, applied), {
+      code: "too_many_schedules",
+      param: "prices_to_come",
+    });
     expect(await stateOf()).toBe(MOMENTS_MAX);
     await one.catalog.updateModel("m", { ...more, effectiveFrom: day(MOMENTS_MAX) }, null);
     // One that has come makes room.

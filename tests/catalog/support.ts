@@ -66,8 +66,9 @@ export async function openTestCatalog(): Promise<TestCatalog> {
     },
     audited,
     async state() {
-      const { providers, models, prices, variantRows, feed } = await database.catalog.snapshot();
-      return structuredClone({ providers, models, prices, variantRows, feed, audited: await audited() });
+      const { providers, models, prices, variantRows, feed, schedules } = await database.catalog.snapshot();
+      const rows = { providers, models, prices, variantRows, feed, schedules };
+      return structuredClone({ ...rows, audited: await audited() });
     },
     async close() {
       await database.close();

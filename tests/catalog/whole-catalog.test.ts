@@ -8,6 +8,8 @@ import { life, live } from "./lives.ts";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";
 
 const RUNS = 14 * scale;
+/** All prices to come have taken force. */
+const AFTER_ALL_US = Date.UTC(3000, 0) * 1000;
 
 type CatalogFile = ReturnType<typeof toCatalogFileView>;
 type CatalogJson = Parameters<typeof toCatalogDraft>[0];
@@ -36,6 +38,13 @@ async function apply(
 ) {
   const outcome = await catalog.apply(toCatalogDraft(file), { mode, isDryRun, actor: ADMIN });
   return toCatalogOutcomeView(outcome, !isDryRun);
+}
+
+/** What a change is told of in the audit log; prices to come are those of a model or a feed. */
+function toTarget({ kind, name, before, after }: ReturnType<typeof toCatalogOutcomeView>["changes"][number]) {
+  if (kind !== "prices_to_come") return `${kind} ${name}`;
+  const { feed } = { feed: undefined, ...before, ...after };
+  return feed === undefined ? `model ${name}` : `feed ${feed}`;
 }
 
 async function withCatalogs(run: (one: TestCatalog, other: TestCatalog) => Promise<void>): Promise<void> {
@@ -71,6 +80,9 @@ describe("a catalog that is exported", () => {
             const file = await exportOf(one);
             await apply(other, withKeys(file));
             expect(JSON.stringify(await exportOf(other))).toBe(JSON.stringify(file));
+            expect(await inForce(other)).toEqual(await inForce(one));
+            for (const catalog of [one, other]) catalog.goTo(AFTER_ALL_US);
+            expect((await exportOf(one)).prices_to_come).toBeUndefined();
             expect(await inForce(other)).toEqual(await inForce(one));
           }),
         ),
@@ -123,7 +135,8 @@ describe("a catalog that is exported", () => {
             );
             await apply(other, withKeys(file), { mode: "prune" });
             expect(await inForce(other)).toEqual(await inForce(one));
-            const { providers, models, feeds } = await exportOf(other);
+            const { providers, models, feeds, prices_to_come: toCome } = await exportOf(other);
+            expect(toCome).toEqual(file.prices_to_come);
             const { providers: wanted } = file;
             // Where a model came from stays as it is.
             const withoutOrigin = (all: typeof models) =>
@@ -164,7 +177,8 @@ describe("a catalog that is exported", () => {
             const done = await attempt(false);
             expect(done).toEqual(told);
             if ("code" in done) expect(await other.state()).toEqual(before);
-            else expect((await other.audited()).length - audited).toBe(done.changes.length);
+            else
+              expect((await other.audited()).length - audited).toBe(new Set(done.changes.map(toTarget)).size);
             expect(JSON.stringify(told)).not.toContain("sk-");
           }),
         ),
@@ -395,6 +409,100 @@ describe("applying a catalog", () => {
         },
       ]);
       expect((await exportOf(one)).feeds).toEqual(other.feeds);
+    }));
+
+  const PAST = "2020-01-01T00:00:00.000000Z";
+  const SOON = "2999-01-01T00:00:00.000000Z";
+  const LATER = "2999-02-01T00:00:00.000000Z";
+  const TO_COME = [
+    { effective_from: SOON, model: "a", prices: { input_tokens: 3 } },
+    { effective_from: SOON, model: "u", feed: "v2", prices: { output_tokens: 4 } },
+  ] as const;
+  const named = (changes: Awaited<ReturnType<typeof apply>>["changes"]) =>
+    changes.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
+
+  test("sets prices to come, names each that is made, changed or removed, and keeps those that the file does not have", () =>
+    withOne(async (one) => {
+      const made = await apply(one, { ...FILE, prices_to_come: TO_COME });
+      expect(named(made.changes).slice(4)).toEqual(["create prices_to_come a", "create prices_to_come u"]);
+      expect((await one.audited()).slice(4)).toEqual(["pricing.load v2"]);
+      expect((await exportOf(one)).prices_to_come).toEqual([...TO_COME]);
+      // A file of before prices to come were in it leaves them alone.
+      const { changes, kept } = await apply(one, FILE);
+      expect({ changes, count: kept.prices_to_come }).toEqual({ changes: [], count: 2 });
+      const moved = { ...TO_COME[1], effective_from: LATER };
+      const dearer = { ...TO_COME[0], prices: { input_tokens: 5 }, price_variants: [] };
+      expect((await apply(one, { ...FILE, prices_to_come: [dearer] }, { mode: "add" })).changes).toEqual([]);
+      expect(
+        (await apply(one, { ...FILE, prices_to_come: [dearer, moved] }, { mode: "prune" })).changes,
+      ).toEqual([
+        {
+          action: "update",
+          kind: "prices_to_come",
+          name: "a",
+          before: { effective_from: SOON, pricing: { input_tokens: 3 } },
+          after: { effective_from: SOON, pricing: { input_tokens: 5 }, price_variants: [] },
+        },
+        {
+          action: "delete",
+          kind: "prices_to_come",
+          name: "u",
+          before: { effective_from: SOON, feed: "v2", pricing: { output_tokens: 4 } },
+          after: null,
+        },
+        {
+          action: "create",
+          kind: "prices_to_come",
+          name: "u",
+          before: null,
+          after: { effective_from: LATER, feed: "v2", pricing: { output_tokens: 4 } },
+        },
+      ]);
+      expect((await one.audited()).slice(5)).toEqual(["model.update a", "pricing.unschedule v2"]);
+      expect((await exportOf(one)).prices_to_come).toEqual([dearer, moved]);
+      const gone = await apply(one, { lockport_catalog: 1 }, { mode: "prune" });
+      expect(named(gone.changes).slice(-2)).toEqual(["delete prices_to_come a", "delete prices_to_come u"]);
+      expect((await exportOf(one)).prices_to_come).toBeUndefined();
+    }));
+
+  const wrongToCome: readonly (readonly [what: string, entry: object, code: string, param: string])[] = [
+    ["whose moment has passed", { effective_from: PAST }, "invalid_date", "prices_to_come[1].effective_from"],
+    [
+      "at a moment that is none",
+      { effective_from: "soon" },
+      "invalid_date",
+      "prices_to_come[1].effective_from",
+    ],
+    ["of a model that is not there", { model: "b" }, "model_not_found", "prices_to_come[1].model"],
+    ["that are none", { prices: undefined }, "invalid_pricing", "prices_to_come[1]"],
+    [
+      "below zero",
+      { prices: { input_tokens: -1 } },
+      "invalid_pricing",
+      "prices_to_come[1].prices.input_tokens",
+    ],
+    ["of a feed without a version", { feed: " " }, "invalid_pricing", "prices_to_come[1].feed"],
+  ];
+  for (const [what, entry, code, param] of wrongToCome) {
+    test(`with prices to come ${what} is refused, and nothing of the rest is done`, () =>
+      withOne(async (one) => {
+        const file = { ...FILE, prices_to_come: [TO_COME[1], { ...TO_COME[0], ...entry }] };
+        for (const isDryRun of [true, false])
+          await expectRefused(one, () => apply(one, file, { isDryRun }), { code, param });
+      }));
+  }
+
+  test("leaves the other names of a feed to come of before prices were kept by name", () =>
+    withOne(async (one) => {
+      await apply(one, { ...FILE, prices_to_come: [TO_COME[1]] });
+      const entries = ["u", "x"].map((name) => ({ name, unit: "output_tokens", price: 4_000_000 }));
+      one.tamper(`UPDATE price_schedule SET change = '${JSON.stringify({ feed: "v2", entries })}'`);
+      const former = { ...TO_COME[1], model: "x" };
+      expect((await exportOf(one)).prices_to_come).toEqual([TO_COME[1], former]);
+      const dearer = { ...TO_COME[1], prices: { output_tokens: 5 } };
+      const { changes } = await apply(one, { ...FILE, prices_to_come: [dearer] });
+      expect(named(changes)).toEqual(["update prices_to_come u"]);
+      expect((await exportOf(one)).prices_to_come).toEqual([former, dearer]);
     }));
 
   test("takes away the prices of a model that has none in the file, so that it inherits again", () =>

@@ -170,6 +170,30 @@ describe("lockport apply", () => {
     expect((await runIn("one", "export")).data).toBe(changed);
   });
 
+  test("tells prices to come in words, and brings them over; one that has begun is refused with its place", async () => {
+    await fill("one");
+    await runIn("one", "model set gpt --price input_tokens=2 --effective-from 2999-01-01");
+    const text = (await runIn("one", "export")).data;
+    writeFileSync(path, text.replace("    api_key_env: UP_API_KEY\n", ""));
+    const { data } = await runIn("two", `apply ${path} --yes`);
+    expect(data).toContain(
+      "+  prices_to_come  gpt    from 2999-01-01T00:00:00.000000Z; prices: input_tokens=2\n",
+    );
+    const former = text.slice(text.indexOf("prices_to_come:"));
+    expect((await runIn("two", "export")).data).toContain(former);
+    writeFileSync(path, text.slice(0, text.indexOf("prices_to_come:")));
+    const kept = await runIn("one", `apply ${path} --yes`);
+    expect(kept.messages).toContain("does not have 1 set of prices to come of this installation. They stay;");
+    expect((await runIn("one", `apply ${path} --yes --prune`)).data).toBe(
+      "-  prices_to_come  gpt  from 2999-01-01T00:00:00.000000Z; prices: input_tokens=2\n",
+    );
+    writeFileSync(path, text.replace("2999-01-01T", "2020-01-01T"));
+    const refused = await runIn("one", `apply ${path} --yes`);
+    expect(refused.code).toBe(1);
+    expect(refused.messages).toContain("prices_to_come[0].effective_from");
+    expect(refused.messages).toContain("This moment has passed");
+  });
+
   test("refuses a file of another shape, half a file, and one that is not there, each with a sentence and nothing changed", async () => {
     const text = await fill("one");
     const wrong: readonly (readonly [content: string | Uint8Array, sentence: string])[] = [

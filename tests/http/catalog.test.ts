@@ -58,6 +58,38 @@ test("a catalog that is read can be posted whatever characters an upstream name 
   expect((await again.json()).changes).toEqual([]);
 });
 
+test("prices to come are read and posted, and one that has begun is refused with its place", async () => {
+  const prices_to_come = [
+    { effective_from: "2999-01-01T00:00:00.000000Z", model: "org/a:1", prices: { input_tokens: 2 } },
+    {
+      effective_from: "2999-01-01T00:00:00.000000Z",
+      model: "u",
+      feed: "v",
+      price_variants: [{ when: { tier: "flex" }, pricing: { input_tokens: 1 } }],
+    },
+  ];
+  expect((await post({ ...FILE, prices_to_come })).status).toBe(200);
+  const file = await readFile();
+  expect(file.prices_to_come).toEqual(prices_to_come);
+  expect((await (await post(file, "?prune=1")).json()).changes).toEqual([]);
+  const { schedule } = await (await call(harness, "GET", "/admin/v1/pricing/schedule")).json();
+  expect(schedule).toMatchObject([
+    { model: "org/a:1", source: "model", pricing: { input_tokens: 2 } },
+    { model: "u", source: "feed", version: "v", price_variants: prices_to_come[1]?.price_variants },
+  ]);
+  const begun = [{ ...prices_to_come[0], effective_from: "2020-01-01" }];
+  const param = "prices_to_come[0].effective_from";
+  await expectError(await post({ ...FILE, prices_to_come: begun }), "400 invalid_date", param);
+  expect((await (await post({ lockport_catalog: 1, prices_to_come: [] }, "?dry_run=1")).json()).kept).toEqual(
+    {
+      providers: 1,
+      models: 1,
+      prices: 0,
+      prices_to_come: 2,
+    },
+  );
+});
+
 test("a provider's name with a line end is refused as a name, not as a field", async () => {
   const providers = { "a\nb": FILE.providers.up };
   await expectError(await post({ ...FILE, providers, models: {} }), "400 invalid_name", "providers");

@@ -101,7 +101,7 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
   {
     of: ({ method, path }) =>
       (method === "PATCH" && path === "/admin/v1/models/:alias") ||
-      (method === "POST" && path === "/admin/v1/pricing"),
+      (method === "POST" && (path === "/admin/v1/pricing" || path === "/admin/v1/catalog")),
     code: "too_many_schedules",
     file: "catalog/price-schedule.test.ts",
   },
@@ -523,8 +523,8 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["range_too_large", { body: { ...bills, files: [years] } }],
   ]);
   const url = { base_url: upstream.baseUrl };
-  const file = (ofProviders: object, models: object = {}) => ({
-    body: { lockport_catalog: 1, providers: ofProviders, models },
+  const file = (ofProviders: object, models: object = {}, toCome: readonly object[] = []) => ({
+    body: { lockport_catalog: 1, providers: ofProviders, models, prices_to_come: toCome },
   });
   const addOnly = "/admin/v1/catalog?add_only=1";
   const other = { base_url: "http://127.0.0.1:9/v1" };
@@ -542,6 +542,8 @@ test("what is made, changed or asked for is refused with each code of its own", 
       "invalid_price_variants",
       file({ p: url }, { a: { provider: "p", upstream_name: "u", price_variants: [{}] } }),
     ],
+    ["model_not_found", file({}, {}, [{ effective_from: "2999-01-01", model: "nothing", prices: {} }])],
+    ["invalid_date", file({}, {}, [{ effective_from: "2020-01-01", model: "u", prices: {} }])],
     ["provider_not_found", file({}, { a: { provider: "nobody", upstream_name: "u" } })],
     ["provider_exists", { path: addOnly, ...file({ up: other }) }],
     ["alias_exists", { path: addOnly, ...file({}, { m: { provider: "up", upstream_name: "another" } }) }],

@@ -100,6 +100,36 @@ describe("a catalog file", () => {
       "13: Another feed of this file",
     ],
     ["a feed without a version", `${HEAD}feeds:\n  - prices: {}\n`, "10: A feed has a version"],
+    [
+      "prices to come without a moment",
+      `${HEAD}prices_to_come:\n  - model: a\n    prices: {input_tokens: 1}\n`,
+      "10: An entry of prices_to_come has an effective_from and a model.",
+    ],
+    [
+      "prices to come at a moment that is none",
+      `${HEAD}prices_to_come:\n  - effective_from: soon\n    model: a\n    prices: {input_tokens: 1}\n`,
+      "10: effective_from is a date in UTC",
+    ],
+    [
+      "prices to come of a model that it does not have",
+      `${HEAD}prices_to_come:\n  - effective_from: 2999-01-01\n    model: ab\n    prices: {input_tokens: 1}\n`,
+      "11: The file has no model of this name.",
+    ],
+    [
+      "prices to come that are none",
+      `${HEAD}prices_to_come:\n  - effective_from: 2999-01-01\n    model: u\n    feed: v\n    prices: {}\n`,
+      "10: An entry has prices, price_variants, or both.",
+    ],
+    [
+      "a price to come that is below zero",
+      `${HEAD}prices_to_come:\n  - effective_from: 2999-01-01\n    model: a\n    prices:\n      input_tokens: -1\n`,
+      "13: A price must be a number from 0",
+    ],
+    [
+      "prices to come that are no list of maps",
+      `${HEAD}prices_to_come: [1]\n`,
+      "9: Prices to come must be a map",
+    ],
     ["a list in place of a map", HEAD.replace("models:", "models: []\nx:"), "5: models must be a map."],
     [
       "another format number",

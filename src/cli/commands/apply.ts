@@ -121,6 +121,9 @@ function listNotes(outcome: CatalogOutcome, file: CatalogFile & PeopleFile): rea
     ...(kept.providers === 0 ? [] : [toCounted(kept.providers, "provider")]),
     ...(kept.models === 0 ? [] : [toCounted(kept.models, "model")]),
     ...(kept.prices === 0 ? [] : [`${toCounted(kept.prices, "price")} of feeds`]),
+    ...(kept.prices_to_come === undefined
+      ? []
+      : [`${toCounted(kept.prices_to_come, "set")} of prices to come`]),
     ...ofPeople,
   ];
   return [

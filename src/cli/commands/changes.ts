@@ -120,6 +120,7 @@ function describe(change: Change, sources: SecretSources): readonly string[] {
     const count = prices.reduce((sum, ofName) => sum + Object.keys(ofName).length, 0);
     return [toCounted(count, "price"), ...(lists === 0 ? [] : [`variants of ${toCounted(lists, "name")}`])];
   }
+  if (change.kind === "prices_to_come") return describeToCome(change);
   if (change.action === "delete") return [show("route", before["route"])];
   if (change.action === "create") {
     const { route, capabilities, pricing, price_variants: variants, hidden } = after;
@@ -137,6 +138,26 @@ function describe(change: Change, sources: SecretSources): readonly string[] {
     ([field, label, arrow]) =>
       `${label}: ${show(field, before[field])} ${arrow} ${show(field, after[field])}`,
   );
+}
+
+const TO_COME_FIELDS = [
+  ["feed", "price list"],
+  ["pricing", "prices"],
+  ["price_variants", "variants"],
+] as const;
+
+/** A set that is absent leaves the one that there is at that moment. */
+function describeToCome({ before, after }: Change): readonly string[] {
+  const [was, is] = [before ?? after ?? {}, after ?? before ?? {}];
+  const tell = (field: string, fields: typeof was) =>
+    field in fields ? show(field, fields[field]) : "as they are";
+  return [
+    `from ${String(is["effective_from"])}`,
+    ...TO_COME_FIELDS.filter(([field]) => field in was || field in is).map(([field, label]) => {
+      const [old, now] = [tell(field, was), tell(field, is)];
+      return `${label}: ${old === now ? now : `${old} -> ${now}`}`;
+    }),
+  ];
 }
 
 /** In the order of a line, as the file calls them; a route has an arrow of its own. */

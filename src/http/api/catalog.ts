@@ -67,7 +67,7 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
       access: "admin",
       summary: "Bring the catalog to a file",
       description:
-        "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root of a provider always stays. `principals`, `keys` and `limits` are left alone where they are absent, and so are `providers`, `models` and `feeds` where one of the former is there and none of these; terms of a key are set as by an admin, a secret that differs from a key's takes its place, and a limit goes on with what was used of it. `prune` keeps principals of single sign-on, the caller, and the keys of both. A key that has an expiry or models is refused `keys` with `admin_required`, also in a dry run. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
+        "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root of a provider always stays. `principals`, `keys` and `limits` are left alone where they are absent, and so are `providers`, `models`, `feeds` and `prices_to_come` where one of the former is there and none of these; terms of a key are set as by an admin, a secret that differs from a key's takes its place, and a limit goes on with what was used of it. `prune` keeps principals of single sign-on, the caller, and the keys of both. A key that has an expiry or models is refused `keys` with `admin_required`, also in a dry run. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
       query: [
         {
           name: "dry_run",
@@ -116,6 +116,9 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
         "provider_exists",
         "alias_exists",
         "model_in_use",
+        "model_not_found",
+        "invalid_date",
+        "too_many_schedules",
         "invalid_label",
         "invalid_expiry",
         "invalid_models",
@@ -141,7 +144,7 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
         if (mode === "add")
           throw new ProxyError(
             "invalid_request",
-            "add_only takes providers, models and feeds: send principals, keys and limits without it.",
+            "add_only takes providers, models, feeds and prices to come: send principals, keys and limits without it.",
             { param: ofPeople },
           );
         const isOfCatalog = CATALOG.some((section) => body[section] !== undefined);
@@ -162,7 +165,7 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
 
 const PEOPLE = ["principals", "keys", "limits"] as const satisfies readonly (keyof PeopleFile)[];
 
-const CATALOG = ["providers", "models", "feeds"] as const;
+const CATALOG = ["providers", "models", "feeds", "prices_to_come"] as const;
 
 function readMode(query: URLSearchParams): CatalogMode {
   const [isPruned, isAdded] = [readSwitch(query, "prune"), readSwitch(query, "add_only")];

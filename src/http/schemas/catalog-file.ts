@@ -63,6 +63,24 @@ const CATALOG_REST = {
       { description: "Prices, and lists of `variants`, by alias or upstream name; the newest feed last." },
     ),
   ),
+  prices_to_come: t.Optional(
+    t.Array(
+      t.Object(
+        {
+          effective_from: t.String({ description: "A moment to come, UTC." }),
+          model: t.String({ description: "An alias, or with `feed` also an upstream name." }),
+          feed: t.Optional(t.String({ description: "The version of the feed that has them." })),
+          prices: t.Optional(closedMap(Pricing)),
+          price_variants: t.Optional(PriceVariants),
+        },
+        { additionalProperties: false },
+      ),
+      {
+        description:
+          "By their moments. Without `feed` they are the model's own, whole; one with `feed` leaves all other prices. Of a name and a moment they take the place of those that are there.",
+      },
+    ),
+  ),
 };
 const { name: _name, ...PRINCIPAL } = PrincipalCreateRequest.properties;
 const { name: _limitName, subject, ...LIMIT } = LimitCreateRequest.properties;

@@ -284,6 +284,10 @@ const CHANGED_MODEL = {
   hidden: Type.Boolean(),
   origin: oneOf(ORIGINS),
 };
+const CHANGED_TO_COME = {
+  effective_from: Type.String({ format: "date-time", description: "Of prices to come." }),
+  feed: Type.String({ description: "Of prices to come: the version of the feed that has them." }),
+};
 const FeedVariants = Type.Record(Type.String(), PriceVariants, {
   additionalProperties: false,
   description: "Of a feed: the lists of variants that change, by alias or upstream name.",
@@ -328,6 +332,7 @@ const ChangedFields = nullable(
       fields({
         ...CHANGED_PROVIDER,
         ...CHANGED_MODEL,
+        ...CHANGED_TO_COME,
         prices: FeedPrices,
         variants: FeedVariants,
         ...CHANGED_PEOPLE,
@@ -340,10 +345,10 @@ const ChangedFields = nullable(
 );
 const Change = fields({
   action: oneOf(["create", "update", "delete"]),
-  kind: oneOf(["provider", "model", "feed", "principal", "key", "limit"]),
+  kind: oneOf(["provider", "model", "feed", "prices_to_come", "principal", "key", "limit"]),
   name: Type.String({
     description:
-      "The provider's, principal's or limit's name, the model's alias, the feed's version, or what the file calls the key.",
+      "The provider's, principal's or limit's name, the model's alias, the feed's version, of prices to come the name that they are kept by, or what the file calls the key.",
   }),
   before: ChangedFields,
   after: ChangedFields,
@@ -373,12 +378,13 @@ export const CatalogOutcome = view("CatalogOutcome", {
   applied: Type.Boolean({ description: "False for a dry run." }),
   changes: Type.Array(Change, {
     description:
-      "All fields of what is made or removed, those that change otherwise; `pricing` is in force, inherited or not.",
+      "All fields of what is made or removed and of prices to come, those that change otherwise; `pricing` of a model is in force, inherited or not.",
   }),
   kept: fields({
     providers: Count,
     models: Count,
     prices: Count,
+    prices_to_come: Type.Optional(Count),
     principals: Type.Optional(Count),
     keys: Type.Optional(Count),
     limits: Type.Optional(Count),

@@ -1,11 +1,11 @@
 import { type AuditChange, parseAuditChange } from "#audit/change.ts";
 import { type Capability, isCapability } from "#catalog/capability.ts";
 import { type Endpoint, isEndpoint } from "#catalog/endpoint.ts";
-import type { ScheduledChange, ScheduledEntry } from "#catalog/scheduled-prices.ts";
+import { type ScheduledChange, type ScheduledEntry, toPricePairs } from "#catalog/scheduled-prices.ts";
 import type { EndpointOverrides } from "#catalog/provider.ts";
 import type { PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import { normaliseTag } from "#kernel/tags.ts";
-import { byUnit, isUnit, type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
+import { byUnit, isUnit, type PriceSet, UNITS } from "#kernel/units.ts";
 import type { LimitEach, NamedTarget } from "#limits/limit.ts";
 import type { Codec } from "#storage/sql/table.ts";
 
@@ -116,7 +116,7 @@ export const SCHEDULE = jsonOf<ScheduledChange>(
     const prices = set === null ? null : toPrices(set);
     const variants = list === null ? null : toVariants(list);
     if (prices === undefined || variants === undefined) return undefined;
-    return { kind: "model", modelId, prices: prices && toPairs(prices), variants };
+    return { kind: "model", modelId, prices: prices && toPricePairs(prices), variants };
   },
   (change) =>
     change.kind === "feed"
@@ -127,13 +127,6 @@ export const SCHEDULE = jsonOf<ScheduledChange>(
           variants: change.variants && toJsonVariants(change.variants),
         },
 );
-
-function toPairs(prices: PriceSet): readonly (readonly [Unit, number])[] {
-  return UNITS.flatMap((unit) => {
-    const price = prices[unit] ?? null;
-    return price === null ? [] : [[unit, price] as const];
-  });
-}
 
 function toJsonEntry({ name, unit, pricePico, when }: ScheduledEntry) {
   return { name, unit, price: pricePico, when: when && toJsonConditions(when) };
