@@ -134,8 +134,14 @@ export function toNginx(): Contender {
   };
 }
 
+/** A process that runs the source beside a probe, in place of the program as it is shipped (`bench/probe.ts`). */
+export interface Probed {
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** Bun's own server and `fetch` without any work in between: the ceiling of every proxy on this runtime. */
-export function toBare(): Contender {
+export function toBare(probed?: Probed): Contender {
   return {
     name: "bare",
     version: `Bun ${Bun.version}`,
@@ -143,11 +149,16 @@ export function toBare(): Contender {
     async start(upstream) {
       const port = freePort();
       return launch({
-        command: [process.execPath, resolve(import.meta.dir, "bare.ts"), String(port), upstream],
+        command: [
+          ...(probed?.command ?? [process.execPath, resolve(import.meta.dir, "bare.ts")]),
+          String(port),
+          upstream,
+        ],
         port,
         env: {
           PATH: process.env["PATH"] ?? "",
           BUN_CONFIG_MAX_HTTP_REQUESTS: "65336",
+          ...probed?.env,
         },
       });
     },
@@ -166,11 +177,16 @@ interface Lockport extends Contender {
   start(upstream: string, options?: { readonly isOnAllCores?: boolean }): Promise<RunningLockport>;
 }
 
-/** An executable with one provider, one priced model and one key. */
-export function toLockport(binary = BINARY, name = "Lockport"): Lockport {
+/** An executable, or the source, with one provider, one priced model and one key. */
+export function toLockport(
+  binary: string | readonly string[] = BINARY,
+  name = "Lockport",
+  probed?: Probed,
+): Lockport {
+  const program = [binary].flat();
   return {
     name,
-    version: readVersion(binary, "--version"),
+    version: readVersion(...program, "--version"),
     records: "a row a request in its ledger, begun before the upstream is called",
     async start(upstream, { isOnAllCores } = {}) {
       const dataDir = makeFolder("lockport");
@@ -183,7 +199,7 @@ export function toLockport(binary = BINARY, name = "Lockport"): Lockport {
         PROXY_MESSAGES_BASE_URL: upstream,
       };
       const command = (...words: string[]) => {
-        const done = Bun.spawnSync([binary, ...words], { env, stderr: "pipe" });
+        const done = Bun.spawnSync([...program, ...words], { env, stderr: "pipe" });
         if (done.exitCode !== 0) throw new Error(`lockport ${words.join(" ")}: ${done.stderr.toString()}`);
         return done.stdout.toString();
       };
@@ -198,9 +214,9 @@ export function toLockport(binary = BINARY, name = "Lockport"): Lockport {
         return response.json();
       };
       const running = await launch({
-        command: [binary, "serve"],
+        command: probed?.command ?? [...program, "serve"],
         port,
-        env,
+        env: { ...env, ...probed?.env },
         isOnAllCores,
         headers: `authorization: ${authorization}\r\n`,
         folder: dataDir,
