@@ -140,12 +140,28 @@ function print(scene: string, seen: ReadonlyMap<string, Grown>): void {
   const line = (what: string, values: readonly (number | undefined)[], digits: number) =>
     console.log(`| ${what} | ${values.map((value) => value?.toFixed(digits) ?? "").join(" | ")} |`);
   const all = [...seen.values()];
-  line("bytes of cells", all.map(({ cellBytes }) => cellBytes), 0);
-  line("bytes resident", all.map(({ residentBytes }) => residentBytes), 0);
-  line("objects", all.map(({ objects }) => objects), 1);
+  line(
+    "bytes of cells",
+    all.map(({ cellBytes }) => cellBytes),
+    0,
+  );
+  line(
+    "bytes resident",
+    all.map(({ residentBytes }) => residentBytes),
+    0,
+  );
+  line(
+    "objects",
+    all.map(({ objects }) => objects),
+    1,
+  );
   const types = new Set(all.flatMap((grown) => grown.types.map(([type]) => type)).slice(0, typesMax));
   for (const type of types)
-    line(`\`${type}\``, all.map((grown) => grown.types.find(([name]) => name === type)?.[1]), 1);
+    line(
+      `\`${type}\``,
+      all.map((grown) => grown.types.find(([name]) => name === type)?.[1]),
+      1,
+    );
 }
 
 try {

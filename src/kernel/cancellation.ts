@@ -39,7 +39,7 @@ export const LASTING_MS_MIN = 50;
  * The one way to stop an exchange from outside: its caller hangs up, a time limit passes, or the server ends. Aborting
  * `signal` closes the upstream's connection. The first cause stays.
  */
-export class Cancellation {
+export class Cancellation implements DeadlineOwner {
   readonly #controller = new AbortController();
   readonly #caller: Caller;
   readonly #isHalting: (() => boolean) | null;
@@ -55,10 +55,10 @@ export class Cancellation {
   constructor(caller: Caller, { limits, lasting, isHalting }: CancellationOptions) {
     this.#caller = caller;
     this.#isHalting = isHalting ?? null;
-    this.#limit = limits.create();
-    this.#lasting = lasting?.create() ?? null;
+    this.#limit = limits.create(this);
+    this.#lasting = lasting?.create(this) ?? null;
     if (this.#lasting === null) this.#watchCaller();
-    else this.#lasting.set(LASTING_MS_MIN, () => this.#watchCaller());
+    else this.#lasting.set(LASTING_MS_MIN);
   }
 
   get signal(): AbortSignal {
@@ -73,10 +73,14 @@ export class Cancellation {
   arm(limitMs: number, cause: CancellationCause = "timeout"): void {
     if (this.#released) return;
     this.#limitCause = cause;
-    this.#limit.set(limitMs, this.#onLimit);
+    this.#limit.set(limitMs);
   }
 
-  readonly #onLimit = (): void => this.cancel(this.#limitCause);
+  expired(deadline: Deadline): void {
+    if (deadline === this.#lasting) this.#watchCaller();
+    else if (this.#cause === null) this.cancel(this.#limitCause);
+    else this.cutOff();
+  }
 
   /** Starts the running limit again from now. Cheap enough for every chunk. */
   rearm(): void {
@@ -93,7 +97,7 @@ export class Cancellation {
     this.#cause = cause === "cancelled" && this.#isHalting?.() === true ? "halted" : cause;
     this.release();
     const readOnMs = this.#cause === "cancelled" ? (this.#listener?.readOnMs() ?? 0) : 0;
-    if (readOnMs > 0) this.#limit.set(readOnMs, () => this.cutOff());
+    if (readOnMs > 0) this.#limit.set(readOnMs);
     else this.#controller.abort();
     this.#listener?.cancelled(readOnMs > 0);
   }
@@ -153,17 +157,22 @@ export class Cancellation {
   }
 }
 
+/** Hears of its deadlines. A function for each of them would be garbage of each request. */
+export interface DeadlineOwner {
+  expired(deadline: Deadline): void;
+}
+
 /** A time limit that can be set, moved and lifted for next to nothing: one per exchange, thousands at once. */
 interface Deadline {
-  /** `onDue` is called once, `limitMs` from now and up to SWEEP_INTERVAL_MS later, unless set again or lifted before. */
-  set(limitMs: number, onDue: () => void): void;
+  /** Its owner hears of it once, `limitMs` from now and up to SWEEP_INTERVAL_MS later, unless set again or lifted before. */
+  set(limitMs: number): void;
   /** Starts the running limit again from now. */
   restart(): void;
   lift(): void;
 }
 
 export interface Deadlines {
-  create(): Deadline;
+  create(owner: DeadlineOwner): Deadline;
 }
 
 /** The delay with which a limit may be noticed; well within the half second by which a connect timeout may miss. */
@@ -176,7 +185,7 @@ export const SWEEP_INTERVAL_MS = 50;
  */
 export function createDeadlines(monotonicMs: () => number): Deadlines {
   const watch = new Watch(monotonicMs);
-  return { create: () => new Limit(watch) };
+  return { create: (owner) => new Limit(watch, owner) };
 }
 
 /** The limits that run, in a linked list: a Set keeps the memory of all that ever were in it for long. */
@@ -206,17 +215,20 @@ class Watch {
     // Before anything is called: what a call throws must not stop the watch over all others.
     this.#sweeping = false;
     if (this.first !== null) this.#sweepLater();
-    for (const onDue of due) onDue();
+    for (const limit of due) limit.owner.expired(limit);
   }
 
-  #takeDue(): (() => void)[] {
+  #takeDue(): Limit[] {
     const nowMs = this.monotonicMs();
-    const due: (() => void)[] = [];
+    const due: Limit[] = [];
     this.#nextDueMs = Number.POSITIVE_INFINITY;
     for (let limit = this.first; limit !== null;) {
       const { after } = limit;
       if (limit.dueMs > nowMs) this.#nextDueMs = Math.min(this.#nextDueMs, limit.dueMs);
-      else due.push(limit.take());
+      else {
+        limit.lift();
+        due.push(limit);
+      }
       limit = after;
     }
     return due;
@@ -224,27 +236,29 @@ class Watch {
 }
 
 class Limit implements Deadline {
+  readonly owner: DeadlineOwner;
   readonly #watch: Watch;
   dueMs = 0;
   after: Limit | null = null;
   #before: Limit | null = null;
   #limitMs = 0;
-  #onDue: (() => void) | null = null;
+  #runs = false;
 
-  constructor(watch: Watch) {
+  constructor(watch: Watch, owner: DeadlineOwner) {
     this.#watch = watch;
+    this.owner = owner;
   }
 
-  set(limitMs: number, onDue: () => void): void {
+  set(limitMs: number): void {
     const watch = this.#watch;
     this.dueMs = watch.monotonicMs() + limitMs;
     this.#limitMs = limitMs;
-    if (this.#onDue === null) {
+    if (!this.#runs) {
       this.after = watch.first;
       if (this.after !== null) this.after.#before = this;
       watch.first = this;
     }
-    this.#onDue = onDue;
+    this.#runs = true;
     watch.start(this.dueMs);
   }
 
@@ -253,18 +267,12 @@ class Limit implements Deadline {
   }
 
   lift(): void {
-    if (this.#onDue !== null) this.take();
-  }
-
-  /** Lifts a limit that runs, and returns what was to be called. */
-  take(): () => void {
-    const onDue = this.#onDue ?? (() => undefined);
-    this.#onDue = null;
+    if (!this.#runs) return;
+    this.#runs = false;
     if (this.#before === null) this.#watch.first = this.after;
     else this.#before.after = this.after;
     if (this.after !== null) this.after.#before = this.#before;
     this.#before = null;
     this.after = null;
-    return onDue;
   }
 }

@@ -14,16 +14,17 @@ describe("deadlines", () => {
     let calls = 0;
     await within(
       new Promise<void>((resolve) => {
-        deadlines.create().set(80, () => {
+        const expired = () => {
           calls += 1;
           resolve();
-        });
+        };
+        deadlines.create({ expired }).set(80);
       }),
       2_000,
     );
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(80);
     const other = Promise.withResolvers<void>();
-    deadlines.create().set(SWEEP_INTERVAL_MS, () => other.resolve());
+    deadlines.create({ expired: () => other.resolve() }).set(SWEEP_INTERVAL_MS);
     await within(other.promise, 2_000);
     expect(calls).toBe(1);
   });
@@ -32,27 +33,31 @@ describe("deadlines", () => {
     let nowMs = 0;
     const deadlines = createDeadlines(() => nowMs);
     const called: string[] = [];
-    const done = Promise.withResolvers<void>();
-    const [lifted, replaced, restarted, last] = Array.from({ length: 4 }, () => deadlines.create());
-    lifted?.set(10, () => called.push("lifted"));
-    replaced?.set(10, () => called.push("first"));
-    restarted?.set(10, () => called.push("restarted"));
-    lifted?.lift();
-    replaced?.set(1_000_000, () => called.push("second"));
-    nowMs = 5;
-    restarted?.restart();
-    nowMs = 12;
-    last?.set(0, () => {
-      called.push("last");
-      done.resolve();
+    let done = Promise.withResolvers<void>();
+    const create = (name: string) => deadlines.create({ expired: () => called.push(name) });
+    const [lifted, replaced, restarted] = [create("lifted"), create("replaced"), create("restarted")];
+    const last = deadlines.create({
+      expired() {
+        called.push("last");
+        done.resolve();
+      },
     });
+    lifted.set(10);
+    replaced.set(10);
+    restarted.set(10);
+    lifted.lift();
+    replaced.set(1_000_000);
+    nowMs = 5;
+    restarted.restart();
+    nowMs = 12;
+    last.set(0);
     await within(done.promise, 2_000);
     expect(called).toEqual(["last"]);
-    const again = Promise.withResolvers<void>();
+    done = Promise.withResolvers<void>();
     nowMs = 16;
-    last?.set(0, () => again.resolve());
-    await within(again.promise, 2_000);
-    expect(called).toEqual(["last", "restarted"]);
-    replaced?.lift();
+    last.set(0);
+    await within(done.promise, 2_000);
+    expect(called.toSorted()).toEqual(["last", "last", "restarted"]);
+    replaced.lift();
   });
 });

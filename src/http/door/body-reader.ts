@@ -1,5 +1,5 @@
 import { free } from "#kernel/bytes.ts";
-import { createDeadlines } from "#kernel/cancellation.ts";
+import { createDeadlines, type DeadlineOwner } from "#kernel/cancellation.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 import { Turns } from "#kernel/turns.ts";
 
@@ -96,11 +96,11 @@ const SHARED_TURN_BYTES_MAX = 64 * 1024;
 const ownTurns = new Turns(1);
 
 /** The pieces of one body, as they come and within its limits. */
-export class BodyPieces {
+export class BodyPieces implements DeadlineOwner {
   readonly #request: Request;
   readonly #reader: BodyReader;
   readonly #limits: BodyLimits;
-  readonly #deadline = deadlines.create();
+  readonly #deadline = deadlines.create(this);
   #receivedBytes = 0;
   #waitedMs = 0;
   #isAfterSmall = false;
@@ -152,7 +152,7 @@ export class BodyPieces {
   async #read(limitMs: number): Promise<Uint8Array | null> {
     if (this.#isAfterSmall) await (this.#receivedBytes > SHARED_TURN_BYTES_MAX ? ownTurns : turns).next();
     const startedMs = performance.now();
-    this.#deadline.set(limitMs, this.#onDue);
+    this.#deadline.set(limitMs);
     try {
       // Not raced against the limit: a promise that lasts keeps what was raced against it, for each piece.
       const { done, value } = await this.#reader.read();
@@ -169,10 +169,10 @@ export class BodyPieces {
     }
   }
 
-  readonly #onDue = (): void => {
+  expired(): void {
     this.#isLate = true;
     this.#cancel();
-  };
+  }
 
   #cancel(): void {
     // A cancel that fails must not end the process, and its end is not awaited.

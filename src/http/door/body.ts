@@ -64,9 +64,13 @@ export interface BodyOwner {
  * as its sender's. Throws `request_too_large` (at once when Content-Length says so, else as soon as the bytes do),
  * `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, `busy` when there is no memory within
  * BODY_WAIT_MS_MAX, and an `AbortError` when the caller hung up. What the head alone tells is thrown before there is
- * a promise: `await` it where it is called.
+ * a promise: `await` it where it is called. A short body mostly came with its head, and is there at once.
  */
-export function readBody(request: Request, limits: BodyLimits, from: BodyOwner): Promise<WholeBody> {
+export function readBody(
+  request: Request,
+  limits: BodyLimits,
+  from: BodyOwner,
+): WholeBody | Promise<WholeBody> {
   if (request.headers.has("content-encoding")) {
     throw new ProxyError("invalid_json", "Send the body without a content-encoding.");
   }
@@ -139,23 +143,29 @@ function isReadAtOnce(declaredBytes: number | null): declaredBytes is number {
  */
 function readAtOnce(
   request: Request,
+  limits: BodyLimits,
+  declaredBytes: number,
+): WholeBody | Promise<WholeBody> {
+  const reading = request.arrayBuffer();
+  const there = Bun.peek(reading);
+  return there instanceof ArrayBuffer
+    ? { bytes: new Uint8Array(there), reservation: null }
+    : readInTime(reading, limits, declaredBytes);
+}
+
+async function readInTime(
+  reading: Promise<ArrayBuffer>,
   { graceMs, msPerByte }: BodyLimits,
   declaredBytes: number,
 ): Promise<WholeBody> {
-  // One promise and no function that is left and entered again: both cost each request.
-  return new Promise((resolve, reject) => {
-    const deadline = deadlines.create();
-    deadline.set(graceMs + declaredBytes * msPerByte, () => reject(tooSlow()));
-    const onRead = (buffer: ArrayBuffer) => {
-      deadline.lift();
-      resolve({ bytes: new Uint8Array(buffer), reservation: null });
-    };
-    const onBroken = (cause: unknown) => {
-      deadline.lift();
-      reject(cause);
-    };
-    request.arrayBuffer().then(onRead, onBroken);
-  });
+  const late = Promise.withResolvers<never>();
+  const deadline = deadlines.create({ expired: () => late.reject(tooSlow()) });
+  deadline.set(graceMs + declaredBytes * msPerByte);
+  try {
+    return { bytes: new Uint8Array(await Promise.race([reading, late.promise])), reservation: null };
+  } finally {
+    deadline.lift();
+  }
 }
 
 async function readPieces(

@@ -67,7 +67,10 @@ export function createIngress(deps: IngressDeps): Ingress {
       ({ principal } = caller);
       if (toRow(endpoint).isAlwaysOpen !== true && isUpgrade(request.headers)) throw toNoUpgrade(endpoint);
       const isById = id !== "";
-      if (!isById) body = await readBody(request, limits, { memory, owner: principal.name });
+      if (!isById) {
+        const reading = readBody(request, limits, { memory, owner: principal.name });
+        body = reading instanceof Promise ? await reading : reading;
+      }
       const { credential } = caller;
       const result = await exchange.run({
         endpoint,
