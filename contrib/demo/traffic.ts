@@ -153,7 +153,9 @@ export function toSubject(resolved: ResolvedModel, asking: Asking): AccountSubje
       upstreamName,
       ...toAttribution(headers, []),
     },
-    providerName: provider.name,
-    pricing: { known: resolved, findIn: (catalog) => catalog.findModelById(model.id) },
+    terms: {
+      providerName: provider.name,
+      pricing: { known: resolved, findIn: (catalog) => catalog.findModelById(model.id) },
+    },
   };
 }

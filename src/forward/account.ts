@@ -49,6 +49,11 @@ export interface LateAccount extends Account {
 
 export interface AccountSubject {
   readonly subject: UsageBeginning;
+  readonly terms: AccountTerms;
+}
+
+/** How the quantities of a request are counted. Requests to one model share it. */
+export interface AccountTerms {
   /** The provider's name in metrics. */
   readonly providerName: string;
   /** Counts it in metrics; absent: one is found by its labels. */
@@ -104,7 +109,7 @@ export class Accounts {
 
   /** `arrivedAtMs` is monotonic. Throws `internal_error` when the ledger cannot take another event. */
   open(arrivedAtMs: number, subject: AccountSubject): Account {
-    const account = new RecordedAccount(this, arrivedAtMs, () => subject);
+    const account = new RecordedAccount(this, arrivedAtMs, subject);
     account.begin();
     this.#openCount += 1;
     return account;
@@ -162,8 +167,9 @@ type SettlingStep = "begin" | "price" | "end" | "count" | "write";
 class RecordedAccount implements LateAccount {
   readonly #accounts: Accounts;
   readonly #arrivedAtMs: number;
-  readonly #findSubject: () => AccountSubject;
-  #begun: { readonly of: AccountSubject; readonly usage: OpenUsage } | null = null;
+  readonly #of: AccountSubject | (() => AccountSubject);
+  #begun: AccountSubject | null = null;
+  #usage: OpenUsage | null = null;
   #upstreamStatus: number | null = null;
   #timeToFirstByteUs: number | null = null;
   #settling: Promise<void> | null = null;
@@ -171,18 +177,19 @@ class RecordedAccount implements LateAccount {
   #isCounted = false;
   costPico: Pico | null = null;
 
-  constructor(accounts: Accounts, arrivedAtMs: number, findSubject: () => AccountSubject) {
+  constructor(accounts: Accounts, arrivedAtMs: number, of: AccountSubject | (() => AccountSubject)) {
     this.#accounts = accounts;
     this.#arrivedAtMs = arrivedAtMs;
-    this.#findSubject = findSubject;
+    this.#of = of;
   }
 
-  begin() {
-    if (this.#begun !== null) return this.#begun;
-    const of = this.#findSubject();
-    this.#begun = { of, usage: this.#accounts.deps.ledger.open(of.subject) };
-    this.#accounts.begun(of.subject);
-    return this.#begun;
+  begin(): OpenUsage {
+    if (this.#usage !== null) return this.#usage;
+    const begun = typeof this.#of === "function" ? this.#of() : this.#of;
+    this.#usage = this.#accounts.deps.ledger.open(begun.subject);
+    this.#begun = begun;
+    this.#accounts.begun(begun.subject);
+    return this.#usage;
   }
 
   answered(statusCode: number): void {
@@ -194,7 +201,7 @@ class RecordedAccount implements LateAccount {
   }
 
   background(): Promise<void> {
-    return this.begin().usage.background();
+    return this.begin().background();
   }
 
   own(held: Disposable): void {
@@ -218,14 +225,15 @@ class RecordedAccount implements LateAccount {
     const isUnsent = this.#begun === null && this.#upstreamStatus === null;
     let step: SettlingStep = "begin";
     try {
-      const { of: begun, usage } = this.begin();
-      const of = toNamed(begun, ending);
-      const named = of === begun ? undefined : of.subject;
+      const usage = this.begin();
+      const begun = this.#begun as AccountSubject;
+      const { subject, terms } = toNamed(begun, ending);
+      const named = subject === begun.subject ? undefined : subject;
       step = "price";
       const { outcome, statusCode, errorKind, failure } = classifyOutcome(ending, this.#upstreamStatus);
       const durationUs = this.#sinceArrivalUs();
-      const usedNothing = isUnsent || of.usesNothing === true;
-      const inForce = this.#findPrices(of.pricing);
+      const usedNothing = isUnsent || terms.usesNothing === true;
+      const inForce = this.#findPrices(terms.pricing);
       const { tier, geo, costReportedPico } = (usedNothing ? null : ending.metered) ?? NOTHING_TOLD;
       const told = usedNothing ? NOTHING_USED : toReported(ending, outcome);
       const priced = inForce instanceof Promise ? await inForce : inForce;
@@ -235,7 +243,7 @@ class RecordedAccount implements LateAccount {
         usage: told,
         endedAtUs: begun.subject.arrivedAtUs + durationUs,
       });
-      const { isBilled = !usedNothing } = of;
+      const { isBilled = !usedNothing } = terms;
       const isAnswered = isBilled && this.#upstreamStatus !== null && isSuccess(this.#upstreamStatus);
       const reported = isAnswered ? withBilledRequest(told, prices, priced) : told;
       const { costPico, unpriced } = priceUsage(reported, prices);
@@ -262,19 +270,19 @@ class RecordedAccount implements LateAccount {
       this.#accounts.limits.ended(begun.subject, ended, named);
       this.#isCounted = true;
       // It counts also when the disk does not confirm it: its line is among those that the journal writes.
-      (of.counter ?? this.#openCounter(of)).count(ended);
-      this.#accounts.deps.watch?.ended(of.subject, of.providerName, ended);
-      if (of.subject.endpoint === "responses") this.#accounts.settlements.ended(of.subject, ended);
-      if (failure !== undefined) this.#accounts.unreached.tell(of.providerName, failure);
+      (terms.counter ?? this.#openCounter(subject, terms)).count(ended);
+      this.#accounts.deps.watch?.ended(subject, terms.providerName, ended);
+      if (subject.endpoint === "responses") this.#accounts.settlements.ended(subject, ended);
+      if (failure !== undefined) this.#accounts.unreached.tell(terms.providerName, failure);
       step = "write";
       await written;
     } catch (failure) {
-      if (this.#begun !== null && !this.#isCounted) this.#accounts.lost(this.#begun.of.subject);
+      if (this.#begun !== null && !this.#isCounted) this.#accounts.lost(this.#begun.subject);
       if (failure instanceof UnconfirmedUsage) refusal = failure;
       // Else the answer, which has been paid for by then, is not taken away: that would not bring the event back.
       this.#accounts.deps.log.error("a usage event could not be written", {
         step,
-        ...(this.#begun === null ? {} : { endpoint: this.#begun.of.subject.endpoint }),
+        ...(this.#begun === null ? {} : { endpoint: this.#begun.subject.endpoint }),
         ...describeCause(failure),
       });
     }
@@ -283,7 +291,7 @@ class RecordedAccount implements LateAccount {
   }
 
   #release(): void {
-    this.#accounts.closed(this.#begun?.of.subject ?? null);
+    this.#accounts.closed(this.#begun?.subject ?? null);
     if (this.#held !== null) for (const held of this.#held) held[Symbol.dispose]();
   }
 
@@ -292,23 +300,28 @@ class RecordedAccount implements LateAccount {
     return toDuration((this.#accounts.deps.clock.monotonicMs() - this.#arrivedAtMs) * 1000);
   }
 
-  #openCounter({ subject: { endpoint, model }, providerName }: AccountSubject): UsageCounter {
+  #openCounter({ endpoint, model }: UsageBeginning, { providerName }: AccountTerms): UsageCounter {
     return this.#accounts.deps.metrics.open({ endpoint, provider: providerName, model });
   }
 
   /** The prices in force now, since a request may run for minutes after it came. */
-  #findPrices({ findIn, known }: SubjectPricing): ModelPrices | Promise<ModelPrices> {
+  #findPrices(pricing: SubjectPricing): ModelPrices | Promise<ModelPrices> {
+    try {
+      const current = this.#accounts.deps.catalog.peek();
+      if (current !== null) return pricing.findIn(current) ?? pricing.known;
+    } catch {
+      // What keeps memory from telling is told when the catalog is read.
+    }
+    return this.#readPrices(pricing);
+  }
+
+  async #readPrices({ findIn, known }: SubjectPricing): Promise<ModelPrices> {
     const { catalog, log } = this.#accounts.deps;
-    const toKnown = (failure: unknown): ModelPrices => {
+    try {
+      return findIn(await catalog.snapshot()) ?? known;
+    } catch (failure) {
       log.warn("prices could not be read again", describeCause(failure));
       return known;
-    };
-    try {
-      const current = catalog.peek();
-      if (current !== null) return findIn(current) ?? known;
-      return catalog.snapshot().then((read) => findIn(read) ?? known, toKnown);
-    } catch (failure) {
-      return toKnown(failure);
     }
   }
 }
@@ -317,7 +330,7 @@ const NOTHING_TOLD: Pick<MeterReading, "tier" | "geo" | "costReportedPico"> = {}
 
 function toNamed(begun: AccountSubject, { metered }: AccountEnding): AccountSubject {
   const model = metered?.model;
-  return (model === undefined ? null : begun.named?.(model)) ?? begun;
+  return (model === undefined ? null : begun.terms.named?.(model)) ?? begun;
 }
 
 /** The usage of a stream whose caller has left is only begun where it was told before the answer. */

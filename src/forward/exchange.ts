@@ -218,14 +218,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     { route, subject, responses }: Known,
   ): Promise<ExchangeResult> {
     const warnings = accounts.limits.admit(subject, () => hasPrices(route.model, input.endpoint));
-    const account = accounts.open(input.arrivedAtMs, {
-      subject,
-      providerName: route.proxiedBy.providerName,
-      counter: route.counter,
-      usesNothing: route.usesNothing,
-      isBilled: route.isBilled,
-      pricing: route.pricing,
-    });
+    const account = accounts.open(input.arrivedAtMs, { subject, terms: route });
     const cancellation = shared.openCancellation(input.connection);
     responses?.began(account);
     const { reservation = null } = input;

@@ -212,7 +212,10 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   }
 
   /** Throws `limit_exceeded`; the names of limits that warn, or null. */
-  function admit(input: RelayInput, { subject, pricing }: AccountSubject): readonly string[] | null {
+  function admit(
+    input: RelayInput,
+    { subject, terms: { pricing } }: AccountSubject,
+  ): readonly string[] | null {
     const hasPrice = () => {
       const catalog = accounts.deps.catalog.peek();
       return hasPrices((catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known, "messages");
@@ -362,15 +365,20 @@ export function toAccountSubject(
       ...toAttribution(headers, caller.fixedTags),
       streamed,
     },
-    providerName: RELAY_PROVIDER,
-    usesNothing: !isMetered(input),
-    pricing: { known: NO_PRICES, findIn: (catalog) => (model === null ? null : findPrices(catalog, model)) },
-    ...(model === null && {
-      named: (told: string) => {
-        const name = toModelName(told);
-        return name === null ? null : toAccountSubject(input, { model: name, streamed });
+    terms: {
+      providerName: RELAY_PROVIDER,
+      usesNothing: !isMetered(input),
+      pricing: {
+        known: NO_PRICES,
+        findIn: (catalog) => (model === null ? null : findPrices(catalog, model)),
       },
-    }),
+      ...(model === null && {
+        named: (told: string) => {
+          const name = toModelName(told);
+          return name === null ? null : toAccountSubject(input, { model: name, streamed });
+        },
+      }),
+    },
   };
 }
 

@@ -4,15 +4,15 @@ import { openCredential } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
-import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
-import type { SubjectPricing } from "./account.ts";
+import type { UsageMetrics } from "#usage/metrics.ts";
+import type { AccountTerms } from "./account.ts";
 import type { ConcurrencyLimiter, PermitQueue } from "./concurrency-limiter.ts";
 import { type ProxiedBy, toProxiedBy } from "./headers.ts";
 import { toJsonText } from "./request-body.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
 /** The part that all requests to a model's endpoint share. Held in memory only, and never logged: it holds the credential. */
-export interface Route {
+export interface Route extends AccountTerms {
   readonly model: ResolvedModel;
   readonly target: UpstreamTarget;
   /** `max_concurrency` counts per provider and host. */
@@ -24,12 +24,6 @@ export interface Route {
   /** The upstream model name as it stands in a body. */
   readonly upstreamName: Uint8Array;
   readonly proxiedBy: ProxiedBy;
-  readonly counter: UsageCounter;
-  /** True when its requests use nothing by their nature. */
-  readonly usesNothing: boolean;
-  /** True when a price by the request holds for them. */
-  readonly isBilled: boolean;
-  readonly pricing: SubjectPricing;
 }
 
 interface RouteDeps {
@@ -75,6 +69,7 @@ export function makeRoute(
     authHeader: toAuthHeader(provider.authStyle, credential),
     upstreamName: toJsonText(upstreamName),
     proxiedBy: toProxiedBy(provider.name, upstreamName),
+    providerName: provider.name,
     usesNothing: usesNothing(endpoint),
     isBilled: !UNBILLED_ENDPOINTS.has(endpoint),
     counter: metrics.open({ endpoint, provider: provider.name, model: model.alias }),

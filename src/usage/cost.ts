@@ -207,6 +207,7 @@ export function withBilledRequest(
 
 /** True where a request itself has a price, or would have one if prices named its tier and region. */
 export function isBilledByRequest(prices: AppliedPrices, of: ModelPrices): boolean {
+  if (prices.lacks === undefined) return isPriced(prices, "requests");
   return listBillingSets(prices, of).some((set) => isPriced(set, "requests"));
 }
 

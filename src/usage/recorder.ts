@@ -1,4 +1,5 @@
-import type { Settlement, UsageEnding, UsageBeginning, UsageDimensions } from "./event.ts";
+import type { EventOrigin } from "#kernel/ids.ts";
+import type { FoundEvent, Settlement, UsageEnding, UsageBeginning, UsageDimensions } from "./event.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { encodeJournalLine, type UsageManner } from "./journal-line.ts";
@@ -51,99 +52,141 @@ interface RecorderOptions {
  * and ends together is written together. Whoever reads the journal makes exactly one event of the
  * pair, also when the process is killed in between. While the disk refuses lines they wait in memory, and `open` refuses new requests when that is full.
  */
-export function createRecorder(options: RecorderOptions): UsageLedger {
-  const { journal } = options;
-  const encoder = new JournalEncoder(journal.lines);
-  let lastSequence = 0;
-  let openCount = 0;
-  const settled = Promise.withResolvers<void>();
-  let closing: Promise<void> | null = null;
-  let closed = false;
+export class Recorder implements UsageLedger {
+  readonly #options: RecorderOptions;
+  readonly #encoder: JournalEncoder;
+  readonly #settled = Promise.withResolvers<void>();
+  #lastSequence = 0;
+  #openCount = 0;
+  #closing: Promise<void> | null = null;
+  #isClosed = false;
 
-  const refuseFull = () => {
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    const { journal } = options;
+    this.#encoder = new JournalEncoder(journal.lines);
+    journal.lines.append(encodeJournalLine({ kind: "run" }));
+    journal.appended();
+  }
+
+  open(subject: UsageBeginning): OpenUsage {
+    if (this.#closing !== null) throw toStopping();
+    this.#refuseFull();
+    this.#lastSequence += 1;
+    this.#openCount += 1;
+    const { journal } = this.#options;
+    this.#encoder.enter(journal.stretch);
+    this.#encoder.begin(this.#lastSequence, subject);
+    journal.appended();
+    return new RecordedUsage(this, this.#lastSequence, subject);
+  }
+
+  background(sequence: number, subject: UsageBeginning): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    const { journal } = this.#options;
+    this.#encoder.enter(journal.stretch);
+    this.#encoder.background(sequence, subject);
+    journal.appended();
+    return journal.written();
+  }
+
+  end(sequence: number, ending: UsageEnding, named: UsageBeginning | undefined): Promise<void> {
+    if (this.#isClosed) throw new Error("a usage event was ended after its ledger was closed");
+    const { journal } = this.#options;
+    this.#encoder.enter(journal.stretch);
+    // A second begin under its number takes the place of the first.
+    if (named !== undefined) this.#encoder.begin(sequence, named);
+    this.#encoder.end(sequence, ending);
+    journal.appended();
+    this.#openCount -= 1;
+    if (this.#closing !== null && this.#openCount === 0) this.#settled.resolve();
+    return this.#kept();
+  }
+
+  settle(settlement: Settlement): Promise<void> {
+    if (this.#isClosed) throw toStopping();
+    this.#refuseFull();
+    const { journal } = this.#options;
+    journal.lines.append(encodeJournalLine({ kind: "settle", settlement }));
+    journal.appended();
+    return this.#kept();
+  }
+
+  findEvent(event: EventOrigin): Promise<FoundEvent> {
+    return this.#options.findEvent(event);
+  }
+
+  written(): Promise<void> {
+    return this.#options.journal.written();
+  }
+
+  flush(): Promise<void> {
+    return this.#options.flush();
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#closeOnce());
+  }
+
+  async #closeOnce(): Promise<void> {
+    if (this.#openCount > 0) await withinLimit(this.#settled.promise, ENDS_WAIT_MS_MAX, () => undefined);
+    this.#isClosed = true;
+    await this.#options.close();
+  }
+
+  #refuseFull(): void {
+    const { journal, sync, uncommittedMs } = this.#options;
     if (journal.isFull) {
       throw new ProxyError(
         "internal_error",
         "Usage cannot be recorded: the disk refuses writes. Try again later.",
       );
     }
-    if (options.sync === "database" && (options.uncommittedMs?.() ?? 0) > COMMIT_WAIT_MS_MAX) {
+    if (sync === "database" && (uncommittedMs?.() ?? 0) > COMMIT_WAIT_MS_MAX) {
       throw new ProxyError(
         "internal_error",
         "Usage cannot be recorded: the database does not confirm it. Try again later.",
       );
     }
-  };
+  }
 
   /** Fulfilled when what was appended last is as safe as is asked for. */
-  const kept = (): Promise<void> => {
+  #kept(): Promise<void> {
+    const { journal, sync, flush } = this.#options;
     // As long as it takes, up to a limit: the event is in the journal all the same, and is committed later.
-    if (options.sync === "database")
-      return withinLimit(options.flush(), COMMIT_WAIT_MS_MAX, () => {
+    if (sync === "database")
+      return withinLimit(flush(), COMMIT_WAIT_MS_MAX, () => {
         throw new UnconfirmedUsage();
       });
-    return options.sync === "request" ? journal.synced() : journal.written();
-  };
+    return sync === "request" ? journal.synced() : journal.written();
+  }
+}
 
-  const open = (subject: UsageBeginning): OpenUsage => {
-    if (closing !== null)
-      throw new ProxyError("internal_error", "The server is stopping.", { isLogged: true });
-    refuseFull();
-    lastSequence += 1;
-    openCount += 1;
-    const sequence = lastSequence;
-    encoder.enter(journal.stretch);
-    encoder.begin(sequence, subject);
-    journal.appended();
-    let ended = false;
-    return {
-      background(): Promise<void> {
-        if (ended || closed) return Promise.resolve();
-        encoder.enter(journal.stretch);
-        encoder.background(sequence, subject);
-        journal.appended();
-        return journal.written();
-      },
-      end(ending: UsageEnding, named?: UsageBeginning): Promise<void> {
-        if (ended) throw new Error("a usage event was ended twice");
-        if (closed) throw new Error("a usage event was ended after its ledger was closed");
-        ended = true;
-        encoder.enter(journal.stretch);
-        // A second begin under its number takes the place of the first.
-        if (named !== undefined) encoder.begin(sequence, named);
-        encoder.end(sequence, ending);
-        journal.appended();
-        openCount -= 1;
-        if (closing !== null && openCount === 0) settled.resolve();
-        return kept();
-      },
-    };
-  };
+function toStopping(): ProxyError {
+  return new ProxyError("internal_error", "The server is stopping.", { isLogged: true });
+}
 
-  const settle = (settlement: Settlement): Promise<void> => {
-    if (closed) throw new ProxyError("internal_error", "The server is stopping.", { isLogged: true });
-    refuseFull();
-    journal.lines.append(encodeJournalLine({ kind: "settle", settlement }));
-    journal.appended();
-    return kept();
-  };
+class RecordedUsage implements OpenUsage {
+  readonly #recorder: Recorder;
+  readonly #sequence: number;
+  readonly #subject: UsageBeginning;
+  #hasEnded = false;
 
-  const closeOnce = async () => {
-    if (openCount > 0) await withinLimit(settled.promise, ENDS_WAIT_MS_MAX, () => undefined);
-    closed = true;
-    await options.close();
-  };
+  constructor(recorder: Recorder, sequence: number, subject: UsageBeginning) {
+    this.#recorder = recorder;
+    this.#sequence = sequence;
+    this.#subject = subject;
+  }
 
-  journal.lines.append(encodeJournalLine({ kind: "run" }));
-  journal.appended();
-  return {
-    open,
-    settle,
-    findEvent: options.findEvent,
-    written: () => journal.written(),
-    flush: options.flush,
-    close: () => (closing ??= closeOnce()),
-  };
+  background(): Promise<void> {
+    return this.#hasEnded ? Promise.resolve() : this.#recorder.background(this.#sequence, this.#subject);
+  }
+
+  end(ending: UsageEnding, named?: UsageBeginning): Promise<void> {
+    if (this.#hasEnded) throw new Error("a usage event was ended twice");
+    this.#hasEnded = true;
+    return this.#recorder.end(this.#sequence, ending, named);
+  }
 }
 
 /** Numbers kept per stretch; beyond it all are forgotten and given again. A tag of its own on every request is no leak. */

@@ -2,7 +2,7 @@ import { fstatSync, mkdirSync, readdirSync, readFileSync, writeSync } from "node
 import { join } from "node:path";
 import { Journal } from "#storage/journal/journal.ts";
 import { SegmentReader } from "#storage/journal/segment-reader.ts";
-import { createRecorder } from "#usage/recorder.ts";
+import { Recorder } from "#usage/recorder.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { makeFolder } from "../support/folder.ts";
 import { createTestLog } from "./usage.ts";
@@ -57,7 +57,7 @@ export function openJournal({
     },
   });
   const openRecorder = () =>
-    createRecorder({
+    new Recorder({
       journal,
       sync: "interval",
       findEvent: async () => ({ kind: "absent" }),

@@ -7,7 +7,7 @@ import type { LimitLedger } from "#limits/limit-sums.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
-import { createRecorder } from "#usage/recorder.ts";
+import { Recorder } from "#usage/recorder.ts";
 import type { LedgerSync, Storage } from "#storage/engine.ts";
 import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
@@ -220,7 +220,7 @@ export async function openLedger(
   const close = () => (closing ??= closeOnce());
 
   const uncommittedMs = () => backlog.ageMs;
-  const ledger = createRecorder({
+  const ledger = new Recorder({
     journal,
     sync,
     uncommittedMs,
