@@ -168,8 +168,7 @@ class RecordedAccount implements LateAccount {
   readonly #accounts: Accounts;
   readonly #arrivedAtMs: number;
   readonly #of: AccountSubject | (() => AccountSubject);
-  #begun: AccountSubject | null = null;
-  #usage: OpenUsage | null = null;
+  #begun: { readonly of: AccountSubject; readonly usage: OpenUsage } | null = null;
   #upstreamStatus: number | null = null;
   #timeToFirstByteUs: number | null = null;
   #settling: Promise<void> | null = null;
@@ -183,13 +182,12 @@ class RecordedAccount implements LateAccount {
     this.#of = of;
   }
 
-  begin(): OpenUsage {
-    if (this.#usage !== null) return this.#usage;
-    const begun = typeof this.#of === "function" ? this.#of() : this.#of;
-    this.#usage = this.#accounts.deps.ledger.open(begun.subject);
-    this.#begun = begun;
-    this.#accounts.begun(begun.subject);
-    return this.#usage;
+  begin() {
+    if (this.#begun !== null) return this.#begun;
+    const of = typeof this.#of === "function" ? this.#of() : this.#of;
+    this.#begun = { of, usage: this.#accounts.deps.ledger.open(of.subject) };
+    this.#accounts.begun(of.subject);
+    return this.#begun;
   }
 
   answered(statusCode: number): void {
@@ -201,7 +199,7 @@ class RecordedAccount implements LateAccount {
   }
 
   background(): Promise<void> {
-    return this.begin().background();
+    return this.begin().usage.background();
   }
 
   own(held: Disposable): void {
@@ -225,8 +223,7 @@ class RecordedAccount implements LateAccount {
     const isUnsent = this.#begun === null && this.#upstreamStatus === null;
     let step: SettlingStep = "begin";
     try {
-      const usage = this.begin();
-      const begun = this.#begun as AccountSubject;
+      const { of: begun, usage } = this.begin();
       const { subject, terms } = toNamed(begun, ending);
       const named = subject === begun.subject ? undefined : subject;
       step = "price";
@@ -277,12 +274,12 @@ class RecordedAccount implements LateAccount {
       step = "write";
       await written;
     } catch (failure) {
-      if (this.#begun !== null && !this.#isCounted) this.#accounts.lost(this.#begun.subject);
+      if (this.#begun !== null && !this.#isCounted) this.#accounts.lost(this.#begun.of.subject);
       if (failure instanceof UnconfirmedUsage) refusal = failure;
       // Else the answer, which has been paid for by then, is not taken away: that would not bring the event back.
       this.#accounts.deps.log.error("a usage event could not be written", {
         step,
-        ...(this.#begun === null ? {} : { endpoint: this.#begun.subject.endpoint }),
+        ...(this.#begun === null ? {} : { endpoint: this.#begun.of.subject.endpoint }),
         ...describeCause(failure),
       });
     }
@@ -291,7 +288,7 @@ class RecordedAccount implements LateAccount {
   }
 
   #release(): void {
-    this.#accounts.closed(this.#begun?.subject ?? null);
+    this.#accounts.closed(this.#begun?.of.subject ?? null);
     if (this.#held !== null) for (const held of this.#held) held[Symbol.dispose]();
   }
 

@@ -120,25 +120,28 @@ export class PermitQueue implements SlotHolder {
   }
 }
 
+/** What a cut ends. */
+type Cut = { cancel(cause: "halted"): void };
+
 /** The right to one connection to an upstream host. It is given back once; disposing of it again does nothing. */
 export class Permit implements Disposable {
   #queue: PermitQueue | null;
-  #onCut: (() => void) | null = null;
+  #cancellation: Cut | null = null;
   #isCut = false;
 
   constructor(queue: PermitQueue) {
     this.#queue = queue;
   }
 
-  /** Calls it when the connection has to be closed at once, since another process may open one in its place. */
-  whenCut(close: () => void): void {
-    if (this.#isCut) close();
-    else this.#onCut = close;
+  /** Cancels it when the connection has to be closed at once, since another process may open one in its place. */
+  whenCut(cancellation: Cut): void {
+    if (this.#isCut) cancellation.cancel("halted");
+    else this.#cancellation = cancellation;
   }
 
   cut(): void {
     this.#isCut = true;
-    this.#onCut?.();
+    this.#cancellation?.cancel("halted");
   }
 
   [Symbol.dispose](): void {

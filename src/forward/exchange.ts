@@ -22,7 +22,7 @@ import {
 import type { Breach } from "./account.ts";
 import { respond } from "./respond.ts";
 import { toSubject } from "./attribution.ts";
-import type { Caller } from "#kernel/cancellation.ts";
+import type { Caller, Cancellation } from "#kernel/cancellation.ts";
 import type { SlotSource } from "#catalog/slots.ts";
 import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
 import {
@@ -33,7 +33,6 @@ import {
 import { free } from "#kernel/bytes.ts";
 import { createDepartures } from "./response-buffer.ts";
 import { isFromBrowser, toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
-import { hasPrices } from "./metering.ts";
 import { type KeptResponses, AskedResponse, MadeResponse, type ResponseWatch } from "./kept-responses.ts";
 import {
   refuseLargeBatch,
@@ -71,7 +70,7 @@ export interface ExchangeDeps {
 export interface ExchangeInput {
   readonly endpoint: EndpointName;
   /** The response that is asked for; absent where the body names a model. */
-  readonly responseId?: string;
+  readonly responseId?: string | undefined;
   readonly caller: {
     readonly principalId: string;
     readonly principalName: string;
@@ -120,6 +119,10 @@ export interface Exchange {
   halt(): void;
 }
 
+interface RoutedExchange extends OpenExchange {
+  readonly route: Route;
+}
+
 /** A request whose checks have passed, but for limits. */
 interface Known {
   readonly route: Route;
@@ -160,13 +163,19 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       throw new ProxyError("invalid_json", "The request body must not be encoded.");
     }
     const parsed = parseBody(input);
-    return parsed instanceof Promise ? parsed.then((body) => find(input, body)) : find(input, parsed);
+    const catalog = parsed instanceof Promise ? null : deps.catalog.peek();
+    return parsed instanceof Promise || catalog === null
+      ? find(input, parsed)
+      : follow(input, parsed, catalog);
   }
 
-  function find(input: ExchangeInput, parsed: ParsedBody): Promise<ExchangeResult> {
-    const known = deps.catalog.peek();
-    if (known !== null) return follow(input, parsed, known);
-    return deps.catalog.snapshot().then((catalog) => follow(input, parsed, catalog));
+  /** Where something has to be waited for. What one function waits for is no function of every request. */
+  async function find(
+    input: ExchangeInput,
+    parsing: ParsedBody | Promise<ParsedBody>,
+  ): Promise<ExchangeResult> {
+    const parsed = await parsing;
+    return await follow(input, parsed, deps.catalog.peek() ?? (await deps.catalog.snapshot()));
   }
 
   function follow(
@@ -191,9 +200,17 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         ? new MadeResponse(deps.responses, subject, route.model.model.id)
         : null;
     const known = { route, subject, responses };
-    return following === null
-      ? begin(input, parsed, known)
-      : following.then(() => begin(input, parsed, known));
+    return following === null ? begin(input, parsed, known) : beginAfter(following, input, parsed, known);
+  }
+
+  async function beginAfter(
+    following: Promise<void>,
+    input: ExchangeInput,
+    parsed: ParsedBody,
+    known: Known,
+  ): Promise<ExchangeResult> {
+    await following;
+    return await begin(input, parsed, known);
   }
 
   async function askFor(input: ExchangeInput, id: string): Promise<ExchangeResult> {
@@ -217,21 +234,13 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     parsed: ParsedBody | null,
     { route, subject, responses }: Known,
   ): Promise<ExchangeResult> {
-    const warnings = accounts.limits.admit(subject, () => hasPrices(route.model, input.endpoint));
+    const warnings = accounts.limits.admit(subject, route.hasPrice);
     const account = accounts.open(input.arrivedAtMs, { subject, terms: route });
     const cancellation = shared.openCancellation(input.connection);
     responses?.began(account);
-    const { reservation = null } = input;
-    if (reservation !== null) {
-      account.own({
-        [Symbol.dispose]() {
-          // An upstream that answered early may still be taking it; a cancelled one takes no more.
-          if (cancellation.signal.aborted) free(input.body);
-          reservation.close();
-        },
-      });
-    }
-    const open = {
+    if ((input.reservation ?? null) !== null) account.own(toHeldBody(input, cancellation));
+    return forward(input, parsed, {
+      route,
       shared,
       proxiedBy: withLimitWarnings(route.proxiedBy, warnings),
       arrivedAtUs: input.arrivedAtUs,
@@ -243,17 +252,16 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       cancellation,
       responses,
       principalId: input.caller.principalId,
-    };
-    return forward(input, parsed, { route, open });
+    });
   }
 
   /** All of an exchange that waits is one function: each more that is left and entered again costs every request. */
   async function forward(
     input: ExchangeInput,
     parsed: ParsedBody | null,
-    { route, open }: { readonly route: Route; readonly open: OpenExchange },
+    open: RoutedExchange,
   ): Promise<ExchangeResult> {
-    const { account, cancellation, idleMs } = open;
+    const { route, account, cancellation, idleMs } = open;
     const { queue, target, authHeader } = route;
     const { method, meter, passesQuery } = toRow(input.endpoint);
     const { maxConcurrency } = route.model.provider;
@@ -267,7 +275,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         permit = await queue.acquire(maxConcurrency, cancellation.signal);
       }
       if (permit === null) return await giveUp(open, NO_PERMIT, NEVER_SENT);
-      permit.whenCut(() => cancellation.cancel("halted"));
+      permit.whenCut(cancellation);
       account.own(permit);
 
       const body = parsed === null ? null : toUpstreamBody(input, parsed, route);
@@ -280,7 +288,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       const head = await upstream.call({
         method,
         target,
-        ...(passesQuery === true && input.query !== "" && { url: withQuery(target.url, input.query) }),
+        url: passesQuery === true && input.query !== "" ? withQuery(target.url, input.query) : target.url,
         headers,
         body,
         cancellation,
@@ -330,18 +338,33 @@ function isMultipart(headers: Headers): boolean {
   return /^\s*multipart\//i.test(headers.get("content-type") ?? "");
 }
 
+/** What is held of a large body until its exchange has ended. */
+function toHeldBody({ body, reservation }: ReceivedBody, { signal }: Cancellation): Disposable {
+  return {
+    [Symbol.dispose]() {
+      // An upstream that answered early may still be taking it; a cancelled one takes no more.
+      if (signal.aborted) free(body);
+      reservation?.close();
+    },
+  };
+}
+
+/** A large body is not copied, and its memory is released once it is sent: a model may think for minutes. */
+function toUpload({ body, reservation }: ReceivedBody, pieces: readonly Uint8Array[]): Upload {
+  return createUpload(pieces, () => {
+    free(body);
+    reservation?.close();
+  });
+}
+
 /** The body that goes upstream. A short one is there at once, as a copy, and the memory of what came is freed. */
 function toUpstreamBody(
-  { body, reservation = null }: ReceivedBody,
+  received: ReceivedBody,
   parsed: ParsedBody,
   route: Pick<Route, "model" | "upstreamName">,
 ): Uint8Array<ArrayBuffer> | Upload {
-  if (reservation !== null)
-    return createUpload(cut(parsed, route), () => {
-      // A large body is not copied, and its memory is released once it is sent: a model may think for minutes.
-      free(body);
-      reservation.close();
-    });
+  const { body, reservation = null } = received;
+  if (reservation !== null) return toUpload(received, cut(parsed, route));
   const spliced = isForm(parsed) ? Buffer.concat(cut(parsed, route)) : spliceBody(parsed, route.upstreamName);
   free(body);
   return spliced;

@@ -77,9 +77,11 @@ export async function breakOff({ account, cancellation }: OpenExchange): Promise
 /** Settles the account of a response that has come whole. A caller that hung up meanwhile has had nothing of it. */
 export function settleWhole(open: OpenExchange, metering: Metering): Promise<void> {
   const metered = finishMetering(metering, open.responses);
-  return metered instanceof Promise
-    ? metered.then((reading) => settleMetered(open, reading))
-    : settleMetered(open, metered);
+  return metered instanceof Promise ? settleLater(open, metered) : settleMetered(open, metered);
+}
+
+async function settleLater(open: OpenExchange, metering: Promise<MeterReading>): Promise<void> {
+  await settleMetered(open, await metering);
 }
 
 /** The reading of an answer of which no more comes, as its usage event has it. */
@@ -88,10 +90,14 @@ export function finishMetering(
   responses: ResponseWatch | null,
 ): MeterReading | Promise<MeterReading> {
   const metered = metering.finish();
-  if (responses === null) return metered;
-  return metered instanceof Promise
-    ? metered.then((reading) => responses.ended(reading))
-    : responses.ended(metered);
+  return responses === null ? metered : tellEnded(responses, metered);
+}
+
+async function tellEnded(
+  responses: ResponseWatch,
+  metering: MeterReading | Promise<MeterReading>,
+): Promise<MeterReading> {
+  return await responses.ended(await metering);
 }
 
 /** Its upstream works on, whatever becomes of the answer: what it comes to is told later. */

@@ -8,6 +8,7 @@ import type { UsageMetrics } from "#usage/metrics.ts";
 import type { AccountTerms } from "./account.ts";
 import type { ConcurrencyLimiter, PermitQueue } from "./concurrency-limiter.ts";
 import { type ProxiedBy, toProxiedBy } from "./headers.ts";
+import { hasPrices } from "./metering.ts";
 import { toJsonText } from "./request-body.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
@@ -24,6 +25,8 @@ export interface Route extends AccountTerms {
   /** The upstream model name as it stands in a body. */
   readonly upstreamName: Uint8Array;
   readonly proxiedBy: ProxiedBy;
+  /** See `hasPrices`. */
+  readonly hasPrice: () => boolean;
 }
 
 interface RouteDeps {
@@ -70,6 +73,7 @@ export function makeRoute(
     upstreamName: toJsonText(upstreamName),
     proxiedBy: toProxiedBy(provider.name, upstreamName),
     providerName: provider.name,
+    hasPrice: () => hasPrices(resolved, endpoint),
     usesNothing: usesNothing(endpoint),
     isBilled: !UNBILLED_ENDPOINTS.has(endpoint),
     counter: metrics.open({ endpoint, provider: provider.name, model: model.alias }),

@@ -20,8 +20,8 @@ export interface UpstreamTarget {
 interface UpstreamRequest {
   readonly method: string;
   readonly target: UpstreamTarget;
-  /** The address, where it is not the target's own. */
-  readonly url?: string;
+  /** The address, below the target's own. */
+  readonly url: string;
   /** Includes the body's length, where it is known. */
   readonly headers: [string, string][];
   readonly body: UpstreamBody;
@@ -69,7 +69,7 @@ export class Upstream {
    * says holds URLs, and only its class goes on.
    */
   async call(request: UpstreamRequest): Promise<UpstreamAnswer> {
-    const { method, target, url = target.url, headers, body, cancellation } = request;
+    const { method, target, url, headers, body, cancellation } = request;
     const isKept = !RESENT_METHODS.has(method);
     const isWarm = isKept && target.warm.take();
     const headMs = this.#toHeadMs(request);
@@ -82,7 +82,7 @@ export class Upstream {
         method,
         headers,
         keepalive: isKept,
-        body: body === null ? null : this.#toBody(body, request, passage),
+        body: isWarm && body instanceof Uint8Array ? body : this.#toBody(request, passage),
         // By default a compressed body is decoded while its headers stay, and a redirect resends the credential elsewhere.
         decompress: false,
         redirect: "manual",
@@ -114,14 +114,15 @@ export class Upstream {
     return untilMs === null ? headMs : untilMs - this.#clock.monotonicMs();
   }
 
-  #toBody(body: Exclude<UpstreamBody, null>, request: UpstreamRequest, passage: Passage) {
-    const isWhole = body instanceof Uint8Array;
-    if (isWhole && passage.isConnected) return body;
+  /** A body that tells when its connection stands. */
+  #toBody(request: UpstreamRequest, passage: Passage): ReadableStream<Uint8Array> | null {
+    const { body, cancellation } = request;
+    if (body === null) return null;
     const onMoved = () => {
       passage.isConnected = true;
-      request.cancellation.arm(this.#toHeadMs(request));
+      cancellation.arm(this.#toHeadMs(request));
     };
-    return isWhole ? toConnectedBody(body, onMoved) : toStreamedBody(body, onMoved);
+    return body instanceof Uint8Array ? toConnectedBody(body, onMoved) : toStreamedBody(body, onMoved);
   }
 }
 
@@ -161,20 +162,9 @@ export class UpstreamHead {
   constructor(response: Response, warm: WarmConnections | null) {
     const { status, headers } = response;
     const read = new ReadHead();
-    headers.forEach((value, name) => {
-      read.sizeBytes += name.length + value.length;
-      if (name === "content-type") read.contentType = value;
-      else if (name === "content-encoding") read.contentEncoding = value;
-      else if (isResponseDropped(name)) {
-        read.dropped.push(name);
-        if (name === "content-length") read.length = value;
-        else if (name === "connection") read.connection = value;
-        else if (name === "transfer-encoding") read.isInChunks = true;
-      }
-    });
-    // Asked for by the names that are there: `Connection` may name what is no name of a header.
+    headers.forEach(readHeader, read);
     const named = namedByConnection(read.connection);
-    if (named !== null) headers.forEach((_, name) => void (named.has(name) && read.dropped.push(name)));
+    if (named !== null) read.dropped.push(...listNamed(headers, named));
     // Behind the reading, which would pass over the neighbour of a name that is deleted.
     for (const name of read.dropped) headers.delete(name);
     this.response = response;
@@ -206,6 +196,24 @@ export function readLength({ headers }: Pick<Response, "headers">): number | nul
 /** The length that a `content-length` tells; the runtime lets a repeated one pass, joined by a comma, which tells none. */
 function toLength(contentLength: string | null): number | null {
   return contentLength === null || !/^\d+$/.test(contentLength) ? null : Number(contentLength);
+}
+
+/** A function of its own: a closure, and all that it sees, would be made for each answer. */
+function readHeader(this: ReadHead, value: string, name: string): void {
+  this.sizeBytes += name.length + value.length;
+  if (name === "content-type") this.contentType = value;
+  else if (name === "content-encoding") this.contentEncoding = value;
+  else if (isResponseDropped(name)) {
+    this.dropped.push(name);
+    if (name === "content-length") this.length = value;
+    else if (name === "connection") this.connection = value;
+    else if (name === "transfer-encoding") this.isInChunks = true;
+  }
+}
+
+/** Asked for by the names that are there: `Connection` may name what is no name of a header. */
+function listNamed(headers: Headers, named: ReadonlySet<string>): readonly string[] {
+  return [...headers.keys()].filter((name) => named.has(name));
 }
 
 class ReadHead {

@@ -25,16 +25,16 @@ export class Turns {
     if (last === undefined || last.waiterCount >= this.#waitersMax) {
       last = { turn: Promise.withResolvers(), waiterCount: 0 };
       // An immediate runs when the callbacks of one poll have run.
-      if (this.#batches.push(last) === 1) setImmediate(() => this.#end());
+      if (this.#batches.push(last) === 1) setImmediate(this.#end);
     }
     last.waiterCount += 1;
     return last.turn.promise;
   }
 
-  #end(): void {
+  readonly #end = (): void => {
     this.#batches.shift()?.turn.resolve();
-    if (this.#batches.length > 0) setImmediate(() => this.#end());
-  }
+    if (this.#batches.length > 0) setImmediate(this.#end);
+  };
 }
 
 /**

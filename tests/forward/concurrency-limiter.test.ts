@@ -120,13 +120,15 @@ describe("the limiter", () => {
     expect([holder?.inUse, holder?.waiting]).toEqual([1, 0]);
     expect(tryAcquire(limiter, lane(3))).toBeNull();
     const closed: string[] = [];
-    permit.whenCut(() => {
-      closed.push("first");
-      permit[Symbol.dispose]();
+    permit.whenCut({
+      cancel(cause) {
+        closed.push(cause);
+        permit[Symbol.dispose]();
+      },
     });
     holder?.cut();
     holder?.cut();
-    expect(closed).toEqual(["first"]);
+    expect(closed).toEqual(["halted"]);
     expect(holder?.inUse).toBe(0);
   });
 

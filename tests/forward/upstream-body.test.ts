@@ -13,13 +13,11 @@ afterEach(() => upstream.stop());
 
 function callWith(body: BodySource) {
   const caller = new Upstream(clock);
+  const url = `http://127.0.0.1:${upstream.port}/v1/messages`;
   return caller.call({
     method: "POST",
-    target: caller.openTarget(`http://127.0.0.1:${upstream.port}/v1/messages`, {
-      verifyTls: true,
-      caPem: null,
-      timeoutConnectSeconds: 5,
-    }),
+    target: caller.openTarget(url, { verifyTls: true, caPem: null, timeoutConnectSeconds: 5 }),
+    url,
     headers: [],
     body,
     cancellation: new Cancellation(new AbortController(), { limits: deadlines }),

@@ -74,7 +74,7 @@ export function createIngress(deps: IngressDeps): Ingress {
       const { credential } = caller;
       const result = await exchange.run({
         endpoint,
-        ...(isById && { responseId: decodeURIComponent(id) }),
+        responseId: isById ? decodeURIComponent(id) : undefined,
         caller: {
           principalId: principal.id,
           principalName: principal.name,

@@ -139,14 +139,12 @@ export class Journal implements UsageJournal {
 
   /** Its microtask runs behind those that were on their way already: behind the same step of all that go together. */
   #startTurn(): Turn {
-    const turn: Turn = { appendedCount: 0, written: null, synced: null };
-    queueMicrotask(() => {
-      if (this.#turn === turn) this.#endTurn();
-    });
-    return turn;
+    queueMicrotask(this.#endTurn);
+    return { appendedCount: 0, written: null, synced: null };
   }
 
-  #endTurn(): void {
+  /** Of a turn that was full before its microtask ran, that one ends the turn behind it. */
+  readonly #endTurn = (): void => {
     const turn = this.#turn;
     if (turn === null) return;
     this.#turn = null;
@@ -156,7 +154,7 @@ export class Journal implements UsageJournal {
     }
     turn.written?.resolve();
     this.#sync.startForWaiters();
-  }
+  };
 
   /** False when something still waits. */
   #flush(): boolean {

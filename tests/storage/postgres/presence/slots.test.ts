@@ -37,7 +37,7 @@ function createUpstream() {
           told.waitedMsMax = Math.max(told.waitedMsMax, performance.now() - sinceMs);
           most = Math.max(most, (open += 1));
           const cut = Promise.withResolvers<"cut">();
-          permit.whenCut(() => cut.resolve("cut"));
+          permit.whenCut({ cancel: () => cut.resolve("cut") });
           told[await Promise.race([Bun.sleep(holdMs).then(() => "done" as const), cut.promise])] += 1;
           open -= 1;
         }
