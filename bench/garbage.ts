@@ -24,6 +24,8 @@ const requests = Number(options.requests);
 const typesMax = Number(options.types);
 const CONNECTIONS = 16;
 const EVENTS = 50;
+/** Fewer than a client's own connections to one host, which would wait for one another. */
+const OPEN = 200;
 /** Until every tier of compiled code is there, and every table has its size. */
 const WARM_UP = 6_000;
 const STREAMS_SHARE = 4;
@@ -113,24 +115,38 @@ async function countAllocated(name: string, stream: boolean): Promise<Grown> {
   }
 }
 
-/** What stays of each request that waits for its upstream. */
+/** What a collection finds of each request that waits for its upstream, which answers none of those until the end. */
 async function countOpen(name: string): Promise<Grown> {
-  const server = await toContender(name, {}).start(origin);
-  const waiting = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const answers = Promise.withResolvers<void>();
+  const allHeld = Promise.withResolvers<void>();
+  let heldCount = 0;
+  let holds = false;
+  const holding = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch() {
+      if (holds) {
+        heldCount += 1;
+        if (heldCount === OPEN) allHeld.resolve();
+        await answers.promise;
+      }
+      return Response.json({ choices: [], usage: { prompt_tokens: 21, completion_tokens: 8 } });
+    },
+  });
+  const server = await toContender(name, {}).start(`http://127.0.0.1:${holding.port}`);
   try {
-    await load(server, requests, false);
+    await load(server, WARM_UP, false);
     const before = await read(server, "SIGUSR1");
-    await upstream.set({ events: 1_000_000, interval: 60_000_000 });
-    const count = 200;
-    const held = Array.from({ length: count }, () => ask(server, true));
-    while ((await upstream.seen()).open < count) await Bun.sleep(5);
+    holds = true;
+    const held = Array.from({ length: OPEN }, () => ask(server, false));
+    await allHeld.promise;
     const after = await read(server, "SIGUSR1");
-    await upstream.finish();
+    answers.resolve();
     for (const each of held) await (await each).arrayBuffer();
-    return toGrown(before, after, count);
+    return toGrown(before, after, OPEN);
   } finally {
-    await waiting.stop(true);
     await server.stop();
+    await holding.stop(true);
   }
 }
 

@@ -8,7 +8,7 @@ import { argv } from "node:process";
 
 /** What the engine has allocated and not collected. */
 export interface Count {
-  /** Memory of its cells, in blocks. */
+  /** Memory of its cells: with collection off of their blocks, each of which is full. */
   readonly cellBytes: number;
   /** Resident: the cells, and what the runtime and its libraries keep for them. */
   readonly residentBytes: number;
@@ -19,9 +19,9 @@ const [, , file = "", name = "", ...words] = argv;
 
 function count(isCollected: boolean): void {
   if (isCollected) Bun.gc(true);
-  const { heapCapacity, heapSize, objectTypeCounts } = heapStats();
+  const { heapCapacity, heapSize, extraMemorySize, objectTypeCounts } = heapStats();
   const counted: Count = {
-    cellBytes: isCollected ? heapSize : heapCapacity,
+    cellBytes: isCollected ? heapSize - extraMemorySize : heapCapacity,
     residentBytes: process.memoryUsage.rss(),
     objects: objectTypeCounts,
   };
