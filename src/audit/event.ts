@@ -26,6 +26,7 @@ export const AUDIT_ACTIONS = [
   "secret_key.rotate",
   "pricing.load",
   "pricing.unschedule",
+  "pricing.drop",
   "repricing.apply",
   "repricing.revert",
 ] as const;
@@ -63,6 +64,14 @@ export type Actor = { readonly principalId: string } | null;
 
 /** A command beside the data folder: whoever may write there. Ids of principals are UUIDs and names have no parentheses. */
 export const LOCAL_ACTOR = { principalId: "local", name: "(local command)" } as const satisfies Actor & {
+  readonly name: string;
+};
+
+/** Prices to come, at their moment: what becomes of them then is nobody's mutation. */
+export const SCHEDULE_ACTOR = {
+  principalId: "schedule",
+  name: "(price schedule)",
+} as const satisfies Actor & {
   readonly name: string;
 };
 

@@ -1,9 +1,9 @@
 import { type AuditChange, type Facts, SecretFact, toAuditChange, toBounded } from "#audit/change.ts";
-import type { AuditEntry } from "#audit/event.ts";
+import { type AuditEntry, SCHEDULE_ACTOR, toAuditEntry } from "#audit/event.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { toPricingView, toVariantsView } from "./price-fields.ts";
-import { listPricesToCome } from "./price-schedule.ts";
+import { type DroppedPrices, listPricesToCome } from "./price-schedule.ts";
 import { PROVIDER_SETTINGS } from "./provider-fields.ts";
 import type { Provider } from "./provider.ts";
 import type { PricesToCome } from "./scheduled-prices.ts";
@@ -146,6 +146,24 @@ function* compareToCome(
     );
   for (const toCome of list(left)) yield [`prices_to_come.${toCome.name}`, toComingFacts(toCome), null];
   for (const toCome of list(added)) yield [`prices_to_come.${toCome.name}`, null, toComingFacts(toCome)];
+}
+
+/** The entries of prices to come that were left out at their moment. */
+export function toDropEntries(
+  current: CatalogPicture,
+  dropped: readonly DroppedPrices[],
+): readonly AuditEntry[] {
+  return dropped.flatMap(([schedule, entries]) => {
+    if (schedule.change.kind !== "feed") return [];
+    const change = { ...schedule.change, entries };
+    const toCome = listPricesToCome({ ...current, schedules: [{ ...schedule, change }] });
+    const sides = toCome.map(
+      (prices) => [`prices_to_come.${prices.name}`, toComingFacts(prices), null] as const,
+    );
+    const subject = { targetKind: "pricing_feed", targetRef: change.version } as const;
+    const told = { action: "pricing.drop", ...subject, change: toBounded(null, sides) } as const;
+    return toAuditEntry(SCHEDULE_ACTOR, told) ?? [];
+  });
 }
 
 function toName(write: PriceWrite): string {

@@ -265,6 +265,9 @@ export function findFirstToCome(schedules: readonly KeptSchedule[], nowUs: Insta
   return at === -1 ? schedules.length : at;
 }
 
+/** A schedule, and its prices that find no room in the list of their name. */
+export type DroppedPrices = Parameters<TellDropped>;
+
 interface PlannedToCome {
   /** All of them together. */
   readonly writes: readonly CatalogWrite[];
@@ -272,6 +275,8 @@ interface PlannedToCome {
   readonly begun: readonly HeldPrice[];
   /** Prices that hold by then and end, by `toHeldKey`. */
   readonly ended: ReadonlyMap<string, EndedPrice>;
+  /** Of each schedule the prices that find no room. */
+  readonly dropped: readonly DroppedPrices[];
 }
 
 /** The price of a name that holds, and the moment at which it ends. */
@@ -286,13 +291,14 @@ export function planToCome(current: CatalogPicture, schedules: readonly KeptSche
   const untilUs = new Map<BegunPrice, InstantUs>();
   const held = new Map<string, EndedPrice>();
   const open = new Map<string, BegunPrice>();
-  if (schedules.length === 0) return { writes, begun: [], ended: held };
+  const dropped: DroppedPrices[] = [];
+  if (schedules.length === 0) return { writes, begun: [], ended: held, dropped };
   const copy = createWorkingCopy(current);
   const heirs = indexHeirs(current.models);
   for (const [atUs, ofMoment] of Map.groupBy(schedules, (schedule) => schedule.atUs)) {
     const names = listTouched(current, ofMoment, heirs);
     const was = readSheets(copy, names);
-    writes.push(...takeForce(copy, ofMoment));
+    writes.push(...takeForce(copy, ofMoment, (...prices) => void dropped.push(prices)));
     const steps = compareSheets(names, { was, is: readSheets(copy, names), backdated: [], atUs });
     for (const ended of steps.ended) {
       const key = toHeldKey(ended);
@@ -312,6 +318,7 @@ export function planToCome(current: CatalogPicture, schedules: readonly KeptSche
       .map((price): HeldPrice => Object.assign({ untilUs: untilUs.get(price) ?? null }, price))
       .toReversed(),
     ended: held,
+    dropped,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type AuditEvent, LOCAL_ACTOR } from "#audit/event.ts";
+import { type AuditEvent, LOCAL_ACTOR, SCHEDULE_ACTOR } from "#audit/event.ts";
 import type { OwnedSecret, SecretTerms } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
@@ -76,7 +76,9 @@ export function toAdminEventView(event: AuditEvent) {
   return {
     ts: formatInstant(event.atUs),
     actor_principal_id: event.actorPrincipalId,
-    actor: event.actorPrincipalId === LOCAL_ACTOR.principalId ? LOCAL_ACTOR.name : event.actorName,
+    actor:
+      [LOCAL_ACTOR, SCHEDULE_ACTOR].find(({ principalId }) => principalId === event.actorPrincipalId)?.name ??
+      event.actorName,
     action: event.action,
     target_kind: event.targetKind,
     target_ref: event.targetRef,

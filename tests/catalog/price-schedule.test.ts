@@ -233,7 +233,7 @@ describe("prices to come", () => {
     expect((await one.catalog.snapshot()).priceCount).toBe(PRICES_MAX);
   }, 120_000);
 
-  test("of a feed for whose conditions a model's list is full by then are left out, and the log tells it once", async () => {
+  test("of a feed for whose conditions a model's list is full by then are left out: the log tells it once, and with the next change the audit log", async () => {
     const line = { model: "m", unit: "input_tokens", when: { tier: "late" }, price_per_million: 1 };
     await one.catalog.loadFeed({ version: "v", entries: [{ ...line, effective_from: at(2) }] }, null);
     const full = Array.from({ length: VARIANTS_MAX }, (_, index) => ({
@@ -250,11 +250,15 @@ describe("prices to come", () => {
     one.goTo(startUs + 4 * HOUR_US);
     for (const alias of ["m", "n"])
       expect((await inForce(alias)).variants?.map(({ when }) => when)).toEqual(full.map(({ when }) => when));
+    expect(await one.audited()).not.toContain("pricing.drop v");
     await one.catalog.updateModel("n", { hidden: true }, null);
     await inForce("m");
     expect(one.logged()).toEqual([
       expect.objectContaining({ level: "warn", models: "m", prices: 1, effective_from: at(2) }),
     ]);
+    expect((await one.audited()).filter((entry) => entry.startsWith("pricing."))).toEqual(["pricing.drop v"]);
+    await one.catalog.updateModel("n", { hidden: false }, ADMIN);
+    expect((await one.audited()).slice(-2)).toEqual(["pricing.drop v", "model.update n"]);
   });
 });
 

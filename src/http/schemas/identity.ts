@@ -96,10 +96,13 @@ export const Me = view("Me", {
 export const AdminEvent = view("AdminEvent", {
   ts: Instant,
   actor_principal_id: Type.String({
-    description: "UUIDv7, or `local`: a command on the machine of the server.",
+    description:
+      "UUIDv7, or `local`: a command on the machine of the server; `schedule`: prices to come, at their moment.",
   }),
   actor: nullable(
-    Type.String({ description: "The name, or `(local command)`; null when that principal is gone." }),
+    Type.String({
+      description: "The name, `(local command)`, or `(price schedule)`; null when that principal is gone.",
+    }),
   ),
   action: oneOf(AUDIT_ACTIONS),
   target_kind: oneOf(AUDIT_TARGET_KINDS),

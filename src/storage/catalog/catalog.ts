@@ -4,7 +4,7 @@ import { planHistory, toPriceSpans } from "#catalog/price-history.ts";
 import { type EndedPrice, findFirstToCome, planToCome, toHeldKey } from "#catalog/price-schedule.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import { toCatalogChange } from "#catalog/catalog-facts.ts";
+import { toCatalogChange, toDropEntries } from "#catalog/catalog-facts.ts";
 import { createWorkingCopy, type WorkingCopy } from "#catalog/working-copy.ts";
 import type { CatalogChange, CatalogPlan, CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
@@ -120,12 +120,13 @@ export function* applyPlan<Result>(
   return planned;
 }
 
-/** Stores the prices whose moment has come, each with the moment from which it held. */
+/** Stores the prices whose moment has come, each with the moment from which it held; what was left out is in the audit log. */
 function* settleDue(memory: StoreMemory, atUs: InstantUs): Script<readonly CatalogWrite[]> {
   const stored = memory.stored();
   const due = stored.schedules.slice(0, findFirstToCome(stored.schedules, atUs));
   if (due.length === 0) return [];
-  const { writes, begun, ended } = planToCome(stored, due);
+  const { writes, begun, ended, dropped } = planToCome(stored, due);
+  yield* recordAudit(toDropEntries(stored, dropped));
   yield* beginHistory(stored);
   yield* settleHistory(begun, [...ended.values()]);
   return [...writes, ...due.map(({ id }): CatalogWrite => ({ kind: "delete_schedule", id }))];
