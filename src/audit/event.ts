@@ -6,6 +6,7 @@ export const AUDIT_ACTIONS = [
   "provider.create",
   "provider.update",
   "provider.delete",
+  "credential.restore",
   "model.create",
   "model.update",
   "model.delete",

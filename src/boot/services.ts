@@ -1,4 +1,4 @@
-import { createCatalog } from "#catalog/catalog.ts";
+import { createCatalog, keepRemovingFormer } from "#catalog/catalog.ts";
 import { createDiscovery } from "#catalog/discovery.ts";
 import { createExchange, type Exchange } from "#forward/exchange.ts";
 import { KeptResponses } from "#forward/kept-responses.ts";
@@ -143,6 +143,7 @@ export async function wireServices(
   const isFirstStart =
     !storage.wasServed && (await principals.findByName(ADMIN_PRINCIPAL_NAME))?.enabled === true;
   responses.start();
+  const endRemoving = keepRemovingFormer(catalog, log);
   repricings.start();
   const loopLag = startLoopLag(clock);
   const { sessionTtlSeconds } = config;
@@ -167,7 +168,7 @@ export async function wireServices(
     async close() {
       loopLag.stop();
       limits.close();
-      await Promise.all([responses.close(), repricings.close()]);
+      await Promise.all([responses.close(), repricings.close(), endRemoving()]);
       // The address in the folder is that of the server which has taken over.
       if (!isSuperseded) removeServingAddress(config.dataDir);
       if (notices !== null) await withinLimit(notices.close(), NOTICES_CLOSE_MS_MAX, () => undefined);

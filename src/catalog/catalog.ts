@@ -3,6 +3,7 @@ import type { Actor } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
 import type { Precondition } from "#kernel/errors.ts";
 import type { CatalogDraft, CatalogMode } from "./catalog-draft.ts";
 import { planCatalog, type CatalogOutcome } from "./catalog-plan.ts";
@@ -20,6 +21,8 @@ import { planScheduleDelete } from "./price-schedule.ts";
 import type { ProviderDraft, ProviderPatch, Provider } from "./provider.ts";
 import {
   findProviderRemoval,
+  planCredentialRestore,
+  planFormerRemoval,
   planProviderCreate,
   planProviderDelete,
   planProviderUpdate,
@@ -46,6 +49,13 @@ export interface Catalog {
     actor: Actor,
     require?: Precondition<Provider>,
   ): Promise<Provider>;
+  /**
+   * Puts the credential that was replaced within the last day back, and keeps the present one in its place. Throws
+   * `provider_not_found`, `former_credential_not_found` and what `require` throws.
+   */
+  restoreCredential(name: string, actor: Actor, require?: Precondition<Provider>): Promise<Provider>;
+  /** Removes former credentials whose day is over. */
+  removeFormerCredentials(): Promise<void>;
   /** Removes its models and the names that point at them as well. Throws `provider_not_found` and what `require` throws. */
   deleteProvider(name: string, actor: Actor, require?: Precondition<Provider>): Promise<void>;
   /** Finds all that `deleteProvider` would remove. Throws as it does, and changes nothing. */
@@ -108,6 +118,18 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
           planProviderUpdate(name, patch, { secrets, actor, nowUs: clock.nowUs() }),
         ),
       ),
+    restoreCredential: async (name, actor, require) =>
+      store.change(
+        requiring(
+          toProvider(name),
+          require,
+          planCredentialRestore(name, { secrets, actor, nowUs: clock.nowUs() }),
+        ),
+      ),
+    async removeFormerCredentials() {
+      const plan = planFormerRemoval(await store.snapshot(), clock.nowUs());
+      if (plan !== null) await store.change(plan);
+    },
     deleteProvider: async (name, actor, require) =>
       store.change(requiring(toProvider(name), require, planProviderDelete(name, actor))),
     async findProviderRemoval(name, require) {
@@ -146,6 +168,27 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
       const current = await store.snapshot();
       return plan(current).result(current);
     },
+  };
+}
+
+const FORMER_REMOVAL_INTERVAL_MS = 60_000;
+
+/** Removes former credentials at once and then every minute, also while nobody asks for their providers. What is returned ends that. */
+export function keepRemovingFormer(
+  catalog: Pick<Catalog, "removeFormerCredentials">,
+  log: Pick<Log, "warn">,
+): () => Promise<void> {
+  let removing: Promise<void> = Promise.resolve();
+  const remove = () => {
+    removing = catalog.removeFormerCredentials().catch((cause: unknown) => {
+      log.warn("former credentials could not be removed: the next minute tries again", describeCause(cause));
+    });
+  };
+  const timer = setInterval(remove, FORMER_REMOVAL_INTERVAL_MS);
+  remove();
+  return async () => {
+    clearInterval(timer);
+    await removing;
   };
 }
 

@@ -1,7 +1,10 @@
 import {
+  isBoundAlike,
   toProviderNotFound,
   parseProviderDraft,
+  parseProviderPatch,
   type ProviderDraft,
+  type ProviderPatch,
   sealCredential,
   type Provider,
 } from "./provider.ts";
@@ -29,6 +32,12 @@ export interface DiscoveredModels {
   readonly discoveredAtUs: InstantUs;
   /** By upstream name, each once. */
   readonly models: readonly DiscoveredModel[];
+}
+
+/** The answer of a provider as a change would make it. */
+export interface TestedProvider extends DiscoveredModels {
+  /** False when it lists its models without the credential as well; null when none was sent. */
+  readonly isCredentialChecked: boolean | null;
 }
 
 interface DiscoveredModel {
@@ -66,6 +75,11 @@ export interface Discovery {
    * and then what `discover` throws.
    */
   test(draft: ProviderDraft, signal: AbortSignal): Promise<DiscoveredModels>;
+  /**
+   * Asks a stored provider as a change would make it, and stores nothing of it. Throws what the change would throw, before
+   * anything is sent, `invalid_request` where the stored credential would go elsewhere, and then what `discover` throws.
+   */
+  testChange(providerName: string, patch: ProviderPatch, signal: AbortSignal): Promise<TestedProvider>;
 }
 
 interface DiscoveryDeps {
@@ -77,17 +91,13 @@ interface DiscoveryDeps {
 
 export function createDiscovery({ catalog, fetchModels, clock, secrets }: DiscoveryDeps): Discovery {
   return {
-    async discover(providerName, signal) {
-      const snapshot = await catalog.snapshot();
-      const provider = snapshot.findProvider(providerName);
-      if (provider === null) throw toProviderNotFound(snapshot, providerName);
-      const listed = await list(provider, signal);
-      const aliases = toBoundAliases(await catalog.snapshot(), provider.id);
-      return {
-        provider: provider.name,
-        discoveredAtUs: clock.nowUs(),
-        models: listed.map((model) => toDiscovered(model, aliases)),
-      };
+    discover: async (providerName, signal) => discoverStored(await getProvider(providerName), signal),
+    async testChange(providerName, patch, signal) {
+      const provider = toChangedProvider(await getProvider(providerName), patch, secrets);
+      const discovered = await discoverStored(provider, signal);
+      if (provider.sealedCredential === null) return { ...discovered, isCredentialChecked: null };
+      const anonymous = await fetchModels({ ...provider, sealedCredential: null }, { afterId: null, signal });
+      return { ...discovered, isCredentialChecked: !isList(anonymous) };
     },
     async test(draft, signal) {
       const provider = toUnstoredProvider(draft, { secrets, nowUs: clock.nowUs() });
@@ -100,6 +110,23 @@ export function createDiscovery({ catalog, fetchModels, clock, secrets }: Discov
       };
     },
   };
+
+  async function getProvider(name: string): Promise<Provider> {
+    const snapshot = await catalog.snapshot();
+    const provider = snapshot.findProvider(name);
+    if (provider === null) throw toProviderNotFound(snapshot, name);
+    return provider;
+  }
+
+  async function discoverStored(provider: Provider, signal: AbortSignal): Promise<DiscoveredModels> {
+    const listed = await list(provider, signal);
+    const aliases = toBoundAliases(await catalog.snapshot(), provider.id);
+    return {
+      provider: provider.name,
+      discoveredAtUs: clock.nowUs(),
+      models: listed.map((model) => toDiscovered(model, aliases)),
+    };
+  }
 
   async function list(provider: Provider, signal: AbortSignal): Promise<readonly Listed[]> {
     const listed = new Map<string, CapabilityGuess>();
@@ -137,6 +164,28 @@ function toUnstoredProvider(
     ...provider,
     sealedCredential: apiKey === null ? null : sealCredential(secrets, provider, apiKey),
   };
+}
+
+/**
+ * A stored provider as a change would make it. The stored credential stays where it is: sent to an address that was only typed, it
+ * could be read there, and no audit entry would tell of it.
+ */
+function toChangedProvider(
+  before: Provider,
+  patch: ProviderPatch,
+  secrets: Pick<SecretBox, "seal">,
+): Provider {
+  const { fields, apiKey } = parseProviderPatch(patch);
+  const provider = { ...before, ...fields };
+  if (apiKey === null) return { ...provider, sealedCredential: null };
+  if (apiKey !== undefined)
+    return { ...provider, sealedCredential: sealCredential(secrets, provider, apiKey) };
+  if (before.sealedCredential === null || isBoundAlike(before, provider)) return provider;
+  throw new ProxyError(
+    "invalid_request",
+    "The stored credential was given for the stored address and TLS settings, and is not sent anywhere else for a test: give it again to test it with these.",
+    { param: "api_key" },
+  );
 }
 
 /** The largest public catalogs list some hundreds; no admin would choose from more. */
@@ -184,6 +233,16 @@ function parseJson(body: Uint8Array): unknown {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch {
     throw failed("The provider's models endpoint did not answer with JSON (a compressed answer is none).");
+  }
+}
+
+/** True for a list of models; what else was answered tells nothing. */
+function isList(answer: FetchedModels): boolean {
+  if (answer.kind !== "answered") return false;
+  try {
+    return findEntries(parseJson(answer.body)) !== null;
+  } catch {
+    return false;
   }
 }
 

@@ -3,8 +3,13 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import {
+  findCredential,
+  findFormer,
+  isBoundAlike,
+  NO_FORMER,
   rebindCredential,
   sealCredential,
+  sealFormer,
   toProviderNotFound,
   type Provider,
   type ParsedProviderPatch,
@@ -37,7 +42,8 @@ export function planProviderCreate(draft: ProviderDraft, birth: ProviderBirth): 
     // Sealed under the write lock, by the secret that the catalog has then: a rotation may come in between.
     const sealedCredential = apiKey === null ? null : sealCredential(secrets, { ...fields, id }, apiKey);
     const credentialSetAtUs = apiKey === null ? null : createdAtUs;
-    const provider: Provider = { ...fields, id, createdAtUs, sealedCredential, credentialSetAtUs };
+    const sealed = { sealedCredential, credentialSetAtUs, ...NO_FORMER };
+    const provider: Provider = { ...fields, id, createdAtUs, ...sealed };
     return {
       writes: [{ kind: "put_provider", provider }],
       audit: toProviderEntries(actor, "provider.create", provider.name),
@@ -76,13 +82,78 @@ export function planProviderChange(
           : sealCredential(secrets, after, apiKey);
     const { credentialSetAtUs: setBefore = null } = before;
     const credentialSetAtUs = apiKey === undefined ? setBefore : apiKey === null ? null : nowUs;
-    const provider: Provider = { ...after, sealedCredential, credentialSetAtUs };
+    const former = toFormer(before, { after, apiKey, secrets, nowUs });
+    const provider: Provider = { ...after, sealedCredential, credentialSetAtUs, ...former };
     return {
       writes: [{ kind: "put_provider", provider }],
       audit: toProviderEntries(actor, "provider.update", name),
       result: () => provider,
     };
   };
+}
+
+interface Replaced extends Pick<ProviderChange, "secrets" | "nowUs"> {
+  readonly after: Provider;
+  readonly apiKey: ParsedProviderPatch["apiKey"];
+}
+
+/**
+ * The credential that a replaced one leaves behind. A removed one leaves none, and with another address or other TLS settings
+ * none is kept: to take it back would send it where it was never meant to go.
+ */
+function toFormer(before: Provider, { after, apiKey, secrets, nowUs }: Replaced) {
+  if (apiKey === null || !isBoundAlike(before, after)) return NO_FORMER;
+  // The same one again replaces nothing.
+  if (apiKey === undefined || apiKey === findCredential(secrets, before)) return {};
+  return sealFormer(secrets, before, nowUs);
+}
+
+/**
+ * Puts the former credential in the place of the present one, which becomes the former. The plan throws `provider_not_found`, and
+ * `former_credential_not_found` when none is kept.
+ */
+export function planCredentialRestore(
+  name: string,
+  { secrets, actor, nowUs }: ProviderChange,
+): CatalogPlan<Provider> {
+  return (current) => {
+    const before = requireProvider(current, name);
+    const apiKey = findFormer(secrets, before, nowUs);
+    if (apiKey === null) {
+      throw new ProxyError(
+        "former_credential_not_found",
+        "No former credential of this provider is kept. One is for a day after it was replaced, while address and TLS settings stay as they were and no credential is removed.",
+      );
+    }
+    const provider: Provider = {
+      ...before,
+      sealedCredential: sealCredential(secrets, before, apiKey),
+      credentialSetAtUs: before.formerSetAtUs ?? null,
+      ...sealFormer(secrets, before, nowUs),
+    };
+    return {
+      writes: [{ kind: "put_provider", provider }],
+      audit: toProviderEntries(actor, "credential.restore", name),
+      result: () => provider,
+    };
+  };
+}
+
+/** True where a former credential is stored whose day is over. */
+function hasExpiredFormer({ formerCredential, formerUntilUs }: Provider, nowUs: InstantUs): boolean {
+  return (formerCredential ?? null) !== null && (formerUntilUs ?? -Infinity) <= nowUs;
+}
+
+/** Removes former credentials whose day is over; null when there are none. Nobody asks for it, so that no entry tells of it. */
+export function planFormerRemoval(current: CatalogPicture, nowUs: InstantUs): CatalogPlan<void> | null {
+  if (!current.providers.some((provider) => hasExpiredFormer(provider, nowUs))) return null;
+  return ({ providers }) => ({
+    writes: providers
+      .filter((provider) => hasExpiredFormer(provider, nowUs))
+      .map((provider) => ({ kind: "put_provider", provider: { ...provider, ...NO_FORMER } })),
+    audit: [],
+    result: () => undefined,
+  });
 }
 
 /** A provider, and what goes with it. */

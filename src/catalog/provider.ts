@@ -1,4 +1,4 @@
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { type SecretBox, OtherSecretError } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toHint } from "#kernel/nearest.ts";
@@ -24,6 +24,12 @@ export interface Provider extends ValuesOf<typeof PROVIDER_SETTINGS> {
   readonly sealedCredential: Uint8Array | null;
   /** When the credential was given, which sealing it anew for another address does not change. Null or absent: there is none, or it is older than this field. */
   readonly credentialSetAtUs?: InstantUs | null;
+  /** The credential before this one, made by `sealFormer`; null or absent: none is kept. */
+  readonly formerCredential?: Uint8Array | null;
+  /** `credentialSetAtUs` of the former one. */
+  readonly formerSetAtUs?: InstantUs | null;
+  /** Until when the former one is kept, which is `FORMER_CREDENTIAL_US` after it was replaced. */
+  readonly formerUntilUs?: InstantUs | null;
   readonly enabled: boolean;
   readonly createdAtUs: InstantUs;
 }
@@ -35,9 +41,18 @@ type CredentialBinding = Pick<Provider, "id" | "baseUrl" | "endpoints" | "verify
  * The additional data of a sealed credential. Whoever can write the database, but has no secret key, cannot have the
  * credential sent anywhere else: neither to another origin nor to a server whose certificate nobody checks.
  */
-function credentialContext({ id, baseUrl, endpoints, verifyTls, caPem }: CredentialBinding): string {
+function credentialContext(binding: CredentialBinding): string {
+  return JSON.stringify(["provider credential", ...toBound(binding)]);
+}
+
+function toBound({ id, baseUrl, endpoints, verifyTls, caPem }: CredentialBinding) {
   const origins = [baseUrl, ...Object.values(endpoints)].map((url) => new URL(url).origin);
-  return JSON.stringify(["provider credential", id, [...new Set(origins)].toSorted(), verifyTls, caPem]);
+  return [id, [...new Set(origins)].toSorted(), verifyTls, caPem] as const;
+}
+
+/** True where a credential that is sealed for one opens for the other: it goes to the same servers, checked in the same way. */
+export function isBoundAlike(one: CredentialBinding, other: CredentialBinding): boolean {
+  return credentialContext(one) === credentialContext(other);
 }
 
 /** The upstream credential as it is stored: AES-256-GCM, bound to the provider's row, origins and TLS settings. */
@@ -93,9 +108,62 @@ export function rebindCredential(
 ): Uint8Array | null {
   const apiKey = findCredential(secrets, before);
   // An unchanged provider stays the same to the byte.
-  if (apiKey === null || credentialContext(before) === credentialContext(after))
-    return before.sealedCredential;
+  if (apiKey === null || isBoundAlike(before, after)) return before.sealedCredential;
   return sealCredential(secrets, after, apiKey);
+}
+
+/** How long a credential that was replaced is kept, so that it can be taken back. */
+export const FORMER_CREDENTIAL_US = DAY_US;
+
+type FormerFields = Pick<Provider, "formerCredential" | "formerSetAtUs" | "formerUntilUs">;
+
+export const NO_FORMER: FormerFields = { formerCredential: null, formerSetAtUs: null, formerUntilUs: null };
+
+/** As `credentialContext`, and bound to its end: whoever can write the database cannot have it kept for longer. */
+function formerContext(provider: CredentialBinding, untilUs: InstantUs): string {
+  return JSON.stringify(["former provider credential", ...toBound(provider), untilUs]);
+}
+
+/**
+ * Returns the fields that keep the credential of `provider` as its former one from now on. It stays bound to what the credential was
+ * sealed for, so that it is never sent anywhere else.
+ */
+export function sealFormer(secrets: SecretBox, provider: Provider, nowUs: InstantUs): FormerFields {
+  const apiKey = findCredential(secrets, provider);
+  if (apiKey === null) return NO_FORMER;
+  const formerUntilUs = nowUs + FORMER_CREDENTIAL_US;
+  return {
+    formerCredential: secrets.seal(apiKey, formerContext(provider, formerUntilUs)),
+    formerSetAtUs: provider.credentialSetAtUs ?? null,
+    formerUntilUs,
+  };
+}
+
+/** The former credential in the clear; null when there is none, when its day is over, and for one that does not open. */
+export function findFormer(
+  secrets: Pick<SecretBox, "open">,
+  provider: Provider,
+  nowUs: InstantUs,
+): string | null {
+  const { formerCredential = null, formerUntilUs = null } = provider;
+  if (formerCredential === null || formerUntilUs === null || formerUntilUs <= nowUs) return null;
+  try {
+    return secrets.open(formerCredential, formerContext(provider, formerUntilUs));
+  } catch {
+    return null;
+  }
+}
+
+/** The fields of the former credential under another secret key; one that does not open is kept no longer. */
+export function resealFormer(
+  { secrets, next }: { readonly secrets: SecretBox; readonly next: SecretBox },
+  provider: Provider,
+): FormerFields {
+  const { formerUntilUs = null, formerSetAtUs } = provider;
+  const apiKey = findFormer(secrets, provider, -Infinity);
+  if (apiKey === null || formerUntilUs === null) return NO_FORMER;
+  const formerCredential = next.seal(apiKey, formerContext(provider, formerUntilUs));
+  return { formerCredential, formerSetAtUs: formerSetAtUs ?? null, formerUntilUs };
 }
 
 /** The refusal of a name, with the provider that was probably meant: for callers who may see all of them. */
@@ -134,8 +202,11 @@ export interface ProviderPatch extends ProviderWritten {
   readonly remove_credential?: boolean | undefined;
 }
 
-/** A provider without what its row gives it: id, time and sealed credential. */
-type ProviderFields = Omit<Provider, "id" | "createdAtUs" | "sealedCredential" | "credentialSetAtUs">;
+/** A provider without what its row gives it: id, time and sealed credentials. */
+type ProviderFields = Omit<
+  Provider,
+  "id" | "createdAtUs" | "sealedCredential" | "credentialSetAtUs" | keyof FormerFields
+>;
 
 export interface ParsedProviderDraft {
   readonly fields: ProviderFields;

@@ -82,8 +82,18 @@ const COMMANDS: readonly CommandEntry[] = [
     short: "with a bill",
   },
   { group: "Operation", name: "backup", load: () => import("#cli/commands/backup.ts") },
-  { group: "Operation", name: "restore", load: () => import("#cli/commands/backup.ts") },
-  { group: "Operation", name: "migrate", load: () => import("#cli/commands/migrate.ts") },
+  {
+    group: "Operation",
+    name: "restore",
+    load: () => import("#cli/commands/backup.ts"),
+    short: "a backup",
+  },
+  {
+    group: "Operation",
+    name: "migrate",
+    load: () => import("#cli/commands/migrate.ts"),
+    short: "to PostgreSQL",
+  },
   {
     group: "Operation",
     name: "doctor",

@@ -42,6 +42,7 @@ export const ERROR_STATUS = {
   model_not_found: 404,
   response_not_found: 404,
   provider_not_found: 404,
+  former_credential_not_found: 404,
   principal_not_found: 404,
   unknown_endpoint: 404,
   key_not_found: 404,

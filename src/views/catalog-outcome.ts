@@ -83,6 +83,7 @@ function toProviderFacts(provider: Provider | null) {
     wire_format: ___,
     has_credential: ____,
     credential_set_at: _____,
+    former_credential_until: ______,
     ...facts
   } = toSingleProviderView(provider);
   return facts;

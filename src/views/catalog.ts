@@ -1,6 +1,6 @@
 import type { Endpoint } from "#catalog/endpoint.ts";
 import { findMissedUnits } from "#catalog/missed-prices.ts";
-import type { DiscoveredModels } from "#catalog/discovery.ts";
+import type { DiscoveredModels, TestedProvider } from "#catalog/discovery.ts";
 import { toPricingView, toVariantFields } from "#catalog/price-fields.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { Provider } from "#catalog/provider.ts";
@@ -21,6 +21,9 @@ export function toProviderView(provider: Provider) {
     ...toFieldsView(PROVIDER_SETTINGS, provider),
     ...((provider.credentialSetAtUs ?? null) !== null && {
       credential_set_at: formatInstant(provider.credentialSetAtUs ?? 0),
+    }),
+    ...((provider.formerUntilUs ?? null) !== null && {
+      former_credential_until: formatInstant(provider.formerUntilUs ?? 0),
     }),
     enabled: provider.enabled,
     created_at: formatInstant(provider.createdAtUs),
@@ -138,6 +141,13 @@ export function toDiscoveredModelsView(
         guessed_from: guess.from,
       }),
     })),
+  };
+}
+
+export function toTestedProviderView(tested: TestedProvider) {
+  return {
+    ...toDiscoveredModelsView(tested, { includeCapabilities: true }),
+    ...(tested.isCredentialChecked !== null && { credential_checked: tested.isCredentialChecked }),
   };
 }
 

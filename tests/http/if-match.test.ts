@@ -133,7 +133,7 @@ test("every field of a view is in its tag, or follows from those, or is never ch
   const FIXED = ["id", "created_at", "wire_format", "origin"];
   const DERIVED = ["sentence"];
   const MOVING =
-    "used left unpriced_requests unknown_requests window_start resets_at top refused last_refused_at";
+    "used left unpriced_requests unknown_requests window_start resets_at top refused last_refused_at former_credential_until";
   for (const kind of ["limit", "model", "provider", "principal"] as const) {
     const known = new Set<string>([...STORED_FIELDS[kind], ...FIXED, ...DERIVED, ...MOVING.split(" ")]);
     const schema: { readonly properties: object } = VIEWS[kind];

@@ -464,6 +464,18 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["invalid_override", { path: `${providers}/up`, body: { endpoints: { chat: "x" } } }],
     ["provider_not_found", { body: {} }],
   ]);
+  await refuse(`POST ${providers}/:name/test`, [
+    ["invalid_base_url", { path: `${providers}/up/test`, body: { base_url: "x" } }],
+    ["invalid_endpoint", { path: `${providers}/up/test`, body: { endpoints: { x: upstream.baseUrl } } }],
+    ["invalid_override", { path: `${providers}/up/test`, body: { endpoints: { chat: "x" } } }],
+    ["provider_not_found", { body: {} }],
+    ["provider_unreachable", { path: `${providers}/gone/test`, body: {} }],
+    ["discovery_failed", { path: `${providers}/up/test`, body: {} }],
+  ]);
+  await refuse(`POST ${providers}/:name/restore-credential`, [
+    ["provider_not_found"],
+    ["former_credential_not_found", { path: `${providers}/up/restore-credential` }],
+  ]);
   await refuse(`GET ${providers}/:name`, [["provider_not_found"]]);
   await refuse(`DELETE ${providers}/:name`, [["provider_not_found"]]);
   await refuse(`GET ${providers}/:name/discover`, [

@@ -1,6 +1,6 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { ID, MODEL, LOGIN_TOKEN, SINCE } from "#http/schemas/examples.ts";
+import { ID, MODEL, PROVIDER, LOGIN_TOKEN, SINCE } from "#http/schemas/examples.ts";
 import type { Route } from "#http/door/route.ts";
 import { toErrorCodes } from "#http/openapi/document.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
@@ -147,6 +147,8 @@ describe("the document's examples, sent to a server", () => {
         const entries = [{ ...entry, effective_from: "2999-01-01" }];
         await app.api("POST", "/admin/v1/pricing", { version: "later", entries });
       }
+      if (operation.path.endsWith("/restore-credential"))
+        await app.api("PATCH", `/admin/v1/providers/${PROVIDER.name}`, { api_key: "sk-another" });
       if (nameOf(operation) === "GET /my/usage") await usageIsVisible(app);
       if (nameOf(operation) === "GET /my/requests/:id") {
         const completion = await app.api("POST", "/v1/chat/completions", {

@@ -14,6 +14,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "auth",
     "begotten-keys",
     "cost-change",
+    "credentials",
     "failure-reports",
     "if-match",
     "key-models",

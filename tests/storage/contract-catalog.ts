@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { planFormerRemoval } from "#catalog/provider-plan.ts";
+import { NO_FORMER } from "#catalog/provider.ts";
 import type { CatalogChange } from "#catalog/store.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import {
@@ -36,12 +38,39 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       });
     });
 
+    it("a former credential whose day is over is removed by any process, and remembered by none", async ({
+      catalog,
+      engine,
+    }) => {
+      const former = { formerCredential: Buffer.from([2]), formerSetAtUs: null };
+      const due = provider("due", { ...former, formerUntilUs: START_US });
+      const kept = provider("kept", { ...former, formerUntilUs: START_US + 1 });
+      const none = provider("none");
+      for (const each of [due, kept, none]) await put({ catalog }, { kind: "put_provider", provider: each });
+      const other = await engine.open();
+      expect((await other.catalog.snapshot()).findProvider("due")).toEqual(due);
+      const plan = planFormerRemoval(await other.catalog.snapshot(), START_US)!;
+      await other.catalog.change(plan);
+      for (const snapshot of [await catalog.snapshot(), await other.catalog.snapshot()]) {
+        expect(snapshot.findProvider("due")).toEqual({ ...due, ...NO_FORMER });
+        expect(snapshot.findProvider("kept")).toEqual(kept);
+        expect(snapshot.findProvider("none")).toEqual(none);
+        expect(planFormerRemoval(snapshot, START_US)).toBeNull();
+      }
+      // One that comes second finds nothing to do.
+      await catalog.change(plan);
+      expect((await other.catalog.snapshot()).findProvider("kept")).toEqual(kept);
+    });
+
     it("every field of a provider, a model and a price comes back as it was written", async (stores) => {
       const { catalog, engine } = stores;
       const full = provider("full", {
         endpoints: { chat: "https://chat.example/x", embeddings: "http://127.0.0.1:8000/e" },
         sealedCredential: Buffer.from([0, 255, 1, 128, 0]),
         credentialSetAtUs: START_US + 1,
+        formerCredential: Buffer.from([2, 0, 254]),
+        formerSetAtUs: START_US,
+        formerUntilUs: START_US + 2,
         authStyle: "x-api-key",
         verifyTls: false,
         caPem: "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",

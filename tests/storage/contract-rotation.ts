@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { openCredential, sealCredential } from "#catalog/provider.ts";
+import {
+  findFormer,
+  FORMER_CREDENTIAL_US,
+  openCredential,
+  sealCredential,
+  sealFormer,
+} from "#catalog/provider.ts";
 import { createSecretBox, createKeyring, type Keyring } from "#kernel/crypto.ts";
 import { rotateSecret } from "#storage/catalog/rotation.ts";
 import {
@@ -47,7 +53,15 @@ export function testRotationContract(engineName: string, createEngine: () => Cat
       await left.identity.createSession({ ...session, expiresAtUs: START_US + 10 }, START_US);
       const made = provider("p");
       const sealedCredential = sealCredential(keyrings[0], made, "sk-upstream");
-      await put(left, { kind: "put_provider", provider: { ...made, sealedCredential } });
+      const former = sealFormer(keyrings[0], { ...made, sealedCredential }, START_US);
+      await put(left, { kind: "put_provider", provider: { ...made, sealedCredential, ...former } });
+      const altered = {
+        ...made,
+        ...provider("q"),
+        formerCredential: Buffer.from([1]),
+        formerUntilUs: START_US,
+      };
+      await put(left, { kind: "put_provider", provider: altered });
       expect(await rotate(false)).toEqual({ credentials: 1, sessions: 1, revokedKeys: 0 });
 
       for (const [stores, ring] of [
@@ -58,6 +72,10 @@ export function testRotationContract(engineName: string, createEngine: () => Cat
         expect(ring.checkValue).toBe(next.checkValue);
         expect(openCredential(next, stored)).toBe("sk-upstream");
         expect(openCredential(ring, stored)).toBe("sk-upstream");
+        expect(stored.formerUntilUs).toBe(START_US + FORMER_CREDENTIAL_US);
+        expect(findFormer(next, stored, START_US)).toBe("sk-upstream");
+        expect(findFormer(createSecretBox(FORMER), stored, START_US)).toBeNull();
+        expect((await stores.catalog.snapshot()).findProvider("q")).toMatchObject({ formerCredential: null });
         expect(ring.formerHashes("token")).toEqual([createSecretBox(FORMER).hashToken("token")]);
         expect(await stores.identity.keys.findByHash("hash-one")).not.toBeNull();
         expect(await stores.identity.findSession("s", START_US)).toBeNull();

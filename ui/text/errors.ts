@@ -72,6 +72,7 @@ const ADVICE = {
   model_not_found: "Check its name under Models. Its provider may be disabled.",
   response_not_found: "Ask with the id of a response of your own, while it is kept.",
   provider_not_found: SEE_LIST,
+  former_credential_not_found: "Enter the key again: the former one is kept for a day.",
   principal_not_found: SEE_LIST,
   unknown_endpoint: "The server may be older than this page: reload the page.",
   key_not_found: SEE_LIST,

@@ -4,6 +4,7 @@ import { parseProviderDraft, parseProviderPatch } from "#catalog/provider.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { findBaseUrlWarning } from "#catalog/upstream-url.ts";
 import type { Field } from "#kernel/fields.ts";
+import { toCounted } from "#kernel/text.ts";
 import { formatCommand } from "#cli/screen/help.ts";
 import { readCaFile, readNumber, readSecretInput } from "#cli/input/input.ts";
 import type { Json } from "#cli/installation/client.ts";
@@ -64,6 +65,14 @@ function toSettingFlags(how: { readonly isNew: boolean }): readonly Flag[] {
 }
 
 const BASE_URL: Flag = { flags: "--base-url <url>", text: "full URL including /v1", field: "base_url" };
+
+const NO_API_KEY: Flag = {
+  flags: "--no-api-key",
+  text: "remove the stored API key",
+  field: "remove_credential",
+  value: true,
+  conflicts: ["apiKeyFile"],
+};
 
 const PROVIDERS: readonly RouteCommand[] = [
   {
@@ -129,13 +138,7 @@ const PROVIDERS: readonly RouteCommand[] = [
     about: "change what is said here, and leave the rest",
     flags: [
       BASE_URL,
-      {
-        flags: "--no-api-key",
-        text: "remove the stored API key",
-        field: "remove_credential",
-        value: true,
-        conflicts: ["apiKeyFile"],
-      },
+      NO_API_KEY,
       {
         flags: "--no-ca",
         text: "trust the system's roots again",
@@ -163,6 +166,28 @@ const PROVIDERS: readonly RouteCommand[] = [
       "lockport provider set vllm --base-url http://10.0.0.8:8000/v1 --max-concurrency 0",
     ],
   },
+  {
+    route: "POST /admin/v1/providers/:name/test",
+    usage: "provider test <name>",
+    about: "ask it for its models as it is, or as it would be with what is said here; changes nothing",
+    flags: [
+      BASE_URL,
+      { ...NO_API_KEY, text: "without the stored API key" },
+      ...toSettingFlags({ isNew: false }),
+    ],
+    check: ({ fields }) => parseProviderPatch(typed(fields)),
+    prepare: (terminal, said) => readFiles(terminal, said, null),
+    done: ({ view, named }) => describeTest(view, named["name"] ?? ""),
+    examples: ["lockport provider test openai", "lockport provider test openai --api-key-file -"],
+  },
+  {
+    route: "POST /admin/v1/providers/:name/restore-credential",
+    usage: "provider restore-credential <name>",
+    about: "take the API key back that was replaced within the last day",
+    done: "provider {name} has its former API key again",
+    help: "The one that it replaces is kept in its place for a day. provider show says until when one is kept.",
+    examples: ["lockport provider restore-credential openai"],
+  },
   ...[true, false].map((enabled): RouteCommand => {
     const verb = enabled ? "enable" : "disable";
     return {
@@ -183,6 +208,15 @@ const PROVIDERS: readonly RouteCommand[] = [
     examples: ["lockport provider remove vllm", "lockport provider remove vllm --yes"],
   },
 ];
+
+function describeTest({ models, credential_checked: isChecked }: Json, name: string): string {
+  const count = Array.isArray(models) ? models.length : 0;
+  const unchecked =
+    isChecked === false
+      ? " It lists them without a credential too: nothing tells whether this one holds."
+      : "";
+  return `${name} answers, and lists ${toCounted(count, "model")}; nothing was changed.${unchecked}`;
+}
 
 const API_KEY_QUESTION = "API key of the provider: ";
 const OPTIONAL_API_KEY_QUESTION = "API key of the provider (empty for none): ";

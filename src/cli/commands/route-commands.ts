@@ -540,6 +540,8 @@ export const HAND_MADE: { readonly [words: string]: readonly string[] } = {
   "provider list": ["GET /admin/v1/providers"],
   "provider set": ["PATCH /admin/v1/providers/:name"],
   "provider remove": ["DELETE /admin/v1/providers/:name"],
+  "provider test": ["POST /admin/v1/providers/:name/test"],
+  "provider restore-credential": ["POST /admin/v1/providers/:name/restore-credential"],
   "provider discover": ["GET /admin/v1/providers/:name/discover"],
   "model add": ["POST /admin/v1/models"],
   "model list": ["GET /admin/v1/models"],

@@ -5,14 +5,19 @@ import { toActor } from "#http/door/guard.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { json, route } from "#http/door/route.ts";
-import { DiscoveredModels, ProviderListEntry, ProviderView } from "#http/schemas/catalog.ts";
+import { DiscoveredModels, ProviderListEntry, ProviderView, TestedProvider } from "#http/schemas/catalog.ts";
 import { INSTANT, MODEL, PAGE, PROVIDER } from "#http/schemas/examples.ts";
-import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
+import { NoRequest, ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
 import { DeletedOrRemoval, oneOf, pageOf } from "#http/schemas/shared.ts";
 import { toProviderNotFound } from "#catalog/provider.ts";
 import { toProviderRemovalView } from "#views/removals.ts";
 import { parsePage } from "#kernel/page.ts";
-import { toDiscoveredModelsView, toProviderView, toSingleProviderView } from "#views/catalog.ts";
+import {
+  toDiscoveredModelsView,
+  toProviderView,
+  toSingleProviderView,
+  toTestedProviderView,
+} from "#views/catalog.ts";
 
 /** Codes of a draft that cannot become a provider. */
 const CREATE_ERRORS = [
@@ -106,6 +111,27 @@ export function providerRoutes(catalog: Catalog) {
       },
     }),
     route({
+      method: "POST",
+      path: "/admin/v1/providers/:name/restore-credential",
+      ...ADMIN,
+      summary: "Take the former credential of a provider back",
+      description: `The credential that was replaced within the last day serves again from the next request on, and the one that it replaces becomes the former. The body may be left out. ${IF_MATCH}`,
+      params: { name: PROVIDER.name },
+      body: NoRequest,
+      example: {},
+      isBodyOptional: true,
+      answer: json(200, ProviderView, SINGLE_PROVIDER, ["etag"]),
+      errors: ["provider_not_found", "former_credential_not_found", "changed_meanwhile"],
+      run: async ({ params, caller, request, headers }) => {
+        const provider = await catalog.restoreCredential(
+          params.name,
+          toActor(caller),
+          toPrecondition(request, "provider", toSingleProviderView),
+        );
+        return withTag(headers, "provider", toSingleProviderView(provider));
+      },
+    }),
+    route({
       method: "DELETE",
       path: "/admin/v1/providers/:name",
       ...ADMIN,
@@ -154,6 +180,34 @@ export function discoveryRoutes(discovery: Discovery) {
         toDiscoveredModelsView(await discovery.test(body, request.signal), {
           includeCapabilities: true,
         }),
+    }),
+    route({
+      method: "POST",
+      path: "/admin/v1/providers/:name/test",
+      ...ADMIN,
+      summary: "What a provider says once it is changed so",
+      description:
+        "Asks the provider for its models as it would be after this change, and stores nothing of it: without a body as it is. URLs of single endpoints are not asked. The stored credential goes nowhere but where it was stored for: for another address or other TLS settings, send `api_key` as well.",
+      params: { name: PROVIDER.name },
+      body: ProviderPatchRequest,
+      example: { api_key: "sk-EXAMPLE" },
+      isBodyOptional: true,
+      answer: json(200, TestedProvider, {
+        provider: PROVIDER.name,
+        discovered_at: INSTANT,
+        models: [{ upstream_name: MODEL.upstream_name, bound_alias: MODEL.alias, ...CHAT_GUESS }],
+        credential_checked: true,
+      }),
+      errors: [
+        "invalid_base_url",
+        "invalid_endpoint",
+        "invalid_override",
+        "provider_not_found",
+        "provider_unreachable",
+        "discovery_failed",
+      ],
+      run: async ({ params, body, request }) =>
+        toTestedProviderView(await discovery.testChange(params.name, body, request.signal)),
     }),
     route({
       method: "GET",

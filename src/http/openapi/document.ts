@@ -332,6 +332,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   response_not_found:
     "No response of this id is known for this caller, or its model may not be used any more.",
   provider_not_found: "No such provider.",
+  former_credential_not_found: "No former credential of this provider is kept.",
   principal_not_found: "No such principal.",
   unknown_endpoint: "No such endpoint.",
   key_not_found: "No such key.",

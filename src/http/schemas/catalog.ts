@@ -27,6 +27,13 @@ const providerFields = {
       description: "When its credential was given; absent without one, and for one of before this was kept.",
     }),
   ),
+  former_credential_until: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description:
+        "Until when the credential before this one is kept and can be taken back: a day after it was replaced. Absent where none is.",
+    }),
+  ),
   ...providerSettings,
   enabled: Type.Boolean(),
   created_at: Instant,
@@ -48,6 +55,16 @@ export const DiscoveredModels = view("DiscoveredModels", {
       kind: Type.Optional(oneOf(MODEL_KINDS)),
       capabilities: Type.Optional(Capabilities),
       guessed_from: Type.Optional(oneOf(GUESS_SOURCES)),
+    }),
+  ),
+});
+
+export const TestedProvider = view("TestedProvider", {
+  ...DiscoveredModels.properties,
+  credential_checked: Type.Optional(
+    Type.Boolean({
+      description:
+        "False: it lists its models without the credential as well, so that nothing tells whether that holds. Absent where none was sent.",
     }),
   ),
 });

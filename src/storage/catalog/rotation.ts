@@ -1,5 +1,5 @@
 import { LOCAL_ACTOR, toAuditEntry } from "#audit/event.ts";
-import { openCredential, sealCredential } from "#catalog/provider.ts";
+import { openCredential, resealFormer, sealCredential } from "#catalog/provider.ts";
 import { FORMER_SECRETS_MAX, type SecretBox, type Keyring, type SecretState } from "#kernel/crypto.ts";
 import { ProxyError, SetupError } from "#kernel/errors.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
@@ -67,16 +67,21 @@ function toNextState({ secrets, next }: Boxes, revokesKeys: boolean): SecretStat
 
 /** Returns how many providers have a credential. */
 function* resealCredentials(boxes: Boxes): Script<number> {
-  const rows = yield* select(providers, "WHERE sealed_credential IS NOT NULL");
+  const rows = yield* select(
+    providers,
+    "WHERE sealed_credential IS NOT NULL OR former_credential IS NOT NULL",
+  );
   const readable = listReadable(providers, rows, ({ table, id, column }) => {
     throw new SetupError(
       "failure",
       `Nothing was rotated: ${table} ${id}: ${column} cannot be read. Correct or delete the row.`,
     );
   });
-  for (const row of readable)
-    yield* update(providers, { sealedCredential: resealCredential(boxes, row) }, "id = ?", [row.id]);
-  return rows.length;
+  for (const row of readable) {
+    const sealed = { sealedCredential: resealCredential(boxes, row), ...resealFormer(boxes, row) };
+    yield* update(providers, sealed, "id = ?", [row.id]);
+  }
+  return rows.filter(({ sealedCredential }) => sealedCredential !== null).length;
 }
 
 /** Throws a SetupError for a credential that does not open: the former secret key is its last chance. */

@@ -68,6 +68,10 @@ export const providers = table(
     authStyle: coded("auth_style", oneOfWords(AUTH_STYLES)),
     /** Null for a credential that is older than the column. */
     credentialSetAtUs: orNull(integer("credential_set_at_us")),
+    /** The credential before, kept for a day. */
+    formerCredential: orNull(bytes("former_credential")),
+    formerSetAtUs: orNull(integer("former_set_at_us")),
+    formerUntilUs: orNull(integer("former_until_us")),
   },
   {
     checks: [
