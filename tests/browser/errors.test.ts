@@ -1,8 +1,9 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
-import { formatDuration, formatMoney } from "../../ui/text/format.ts";
+import { formatDuration, formatMoney, formatPercent } from "../../ui/text/format.ts";
 import { callApi } from "../support/installation.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { makeLoginLink } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import type { Renewal, Visitor } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
@@ -34,6 +35,11 @@ async function report(query = ""): Promise<readonly Counted[]> {
   const path = `/stats/errors?${time}&bucket=day${query}`;
   const response = await callApi(site.url, await site.adminKey(), "GET", path);
   return JSON.parse(await response.text()).breakdown;
+}
+
+async function read(path: string) {
+  const response = await callApi(site.url, await site.adminKey(), "GET", `/stats/errors/${path}`);
+  return JSON.parse(await response.text());
 }
 
 function count(breakdown: readonly Counted[], ...outcomes: readonly string[]): number {
@@ -113,7 +119,54 @@ describeInBrowser("the page of errors", () => {
     const cost = total.cost === null ? ", with" : ` and cost ${formatMoney(total.cost)}`;
     await page.getByText(`They took ${formatDuration(waited)}${cost}`).waitFor();
     const titles = await page.getByRole("main").getByRole("heading", { level: 2 }).allInnerTexts();
-    expect(titles.slice(0, 2)).toEqual(["Causes and advice", "Outcomes over time"]);
+    expect(titles.slice(0, 4)).toEqual([
+      "Causes and advice",
+      "Client versions that fail more often",
+      "Retry storms",
+      "Outcomes over time",
+    ]);
+  });
+
+  test("has since when a client's version fails more often, with what failed before, and leads to these requests", async () => {
+    const { clients } = await read(`clients?${time}`);
+    const [first] = clients;
+    const { page } = await visit(`/errors?${time}`);
+    const versions = rows(page, "Client versions that fail more often");
+    expect(await versions.count()).toBe(clients.length);
+    const cells = await versions.first().getByRole("cell").allTextContents();
+    const before = `${formatPercent(first.before.share)}${first.before.of === "client" ? ", other versions" : ""}`;
+    expect(cells.slice(0, 3)).toEqual([formatPercent(first.now.share), first.since, before]);
+    await versions.first().getByRole("link").click();
+    await page
+      .getByText(`of ${first.now.failed.toLocaleString("en-US")}`)
+      .first()
+      .waitFor();
+    expect(new URL(page.url()).searchParams.get("client")).toBe(first.client);
+  });
+
+  test("has storms of retries with their attempts, and leads to exactly these", async () => {
+    const { storms } = await read(`retries?${time}`);
+    const [first] = storms;
+    const { page } = await visit(`/errors?${time}`);
+    const storm = rows(page, "Retry storms").first();
+    expect(await storm.textContent()).toContain(`${first.principal} · ${first.key_label}`);
+    await storm.getByRole("link").click();
+    await page.waitForURL((url) => url.pathname === "/requests");
+    const log = page.getByRole("region", { name: "Requests", exact: true });
+    await eventually(async () => {
+      expect(await log.locator("tbody tr[data-index]").count()).toBe(first.attempts);
+    });
+  });
+
+  test("tells a member of their own storms and versions alone", async () => {
+    const { page } = await browser.newVisitor({ baseUrl: site.url });
+    await page.goto(await makeLoginLink(site, "linus"));
+    await page.getByRole("link", { name: "Errors", exact: true }).waitFor();
+    await page.goto(`/errors?${time}`);
+    await settled(page);
+    await page.getByText("Your requests only.").first().waitFor();
+    const storms = await rows(page, "Retry storms").allTextContents();
+    expect(storms.filter((text) => !text.startsWith("linus · "))).toEqual([]);
   });
 
   test("shows what went well on request, and keeps that and the heat map's measure in the address", async () => {

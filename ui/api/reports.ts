@@ -55,6 +55,8 @@ export type Statement = AnswerOf<"GET /stats/statement">;
 export type Facets = AnswerOf<"GET /stats/requests/facets">;
 export type MissingPrices = AnswerOf<"GET /admin/v1/usage/missing-prices">;
 export type MissingPriceRow = MissingPrices["missing"][number];
+export type ClientChange = AnswerOf<"GET /stats/errors/clients">["clients"][number];
+export type RetryStorm = AnswerOf<"GET /stats/errors/retries">["storms"][number];
 export type ErrorsReport = AnswerOf<"GET /stats/errors">;
 export type RefusedRequest = NonNullable<RequestPage["refusals"]>[number];
 /** A line of the log: a refused request has no row of usage. */
@@ -224,6 +226,20 @@ const HEALTH_AGE_MS = 15_000;
 export function errorsQuery(query: SeriesQuery) {
   return reportQuery([...KEYS.errors, query], (signal) =>
     callWithHeaders("GET /stats/errors", { signal, query: { ...query } }),
+  );
+}
+
+/** The versions of clients that fail more often than before; a member's own. */
+export function clientChangesQuery(query: ReportQuery) {
+  return reportQuery([...KEYS.errors, "clients", query], (signal) =>
+    callWithHeaders("GET /stats/errors/clients", { signal, query: { ...query } }),
+  );
+}
+
+/** Attempts right after failures, the most first; a member's own. */
+export function retryStormsQuery(query: ReportQuery) {
+  return reportQuery([...KEYS.errors, "retries", query], (signal) =>
+    callWithHeaders("GET /stats/errors/retries", { signal, query: { ...query } }),
   );
 }
 

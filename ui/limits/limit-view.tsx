@@ -182,10 +182,12 @@ export interface UsedUpProps {
   readonly limit: Limit;
   /** Whose use it is, where a limit holds for several separately. */
   readonly of?: string | undefined;
+  /** Stands for no such day. */
+  readonly none?: ReactNode;
 }
 
 /** When an amount was used up, and by whom, or when it will be at this pace. */
-export function UsedUp({ limit, of }: UsedUpProps): ReactNode {
+export function UsedUp({ limit, of, none = "–" }: UsedUpProps): ReactNode {
   const { amount, used, window } = limit;
   const now = useMinute();
   const isReached = used >= amount;
@@ -193,10 +195,10 @@ export function UsedUp({ limit, of }: UsedUpProps): ReactNode {
   const { data } = useQuery({ ...teamSeriesQuery(query ?? NOTHING), enabled: query !== null });
   if (!isReached) {
     const at = toPace(limit, now)?.usedUpAt ?? null;
-    return at === null ? <Absent /> : <span>about {toUsedUpWords(at, window)}</span>;
+    return at === null ? none : <span className="block">about {toUsedUpWords(at, window)}</span>;
   }
   const at = data === undefined || query === null ? null : findUsedUp(data.series, amount);
-  if (at === null) return query === null ? <Absent /> : null;
+  if (at === null) return query === null ? none : null;
   return (
     <>
       <span className="block">{toUsedUpWords(at, window)}</span>

@@ -19,6 +19,7 @@ import { type Report, toBeforeText, toRefresh, useReport } from "../search/repor
 import { toChosenSearch } from "../search/window.ts";
 import { formatCount, formatPercent } from "../text/format.ts";
 import { toOutcomeWord } from "../text/outcomes.ts";
+import { FailingClients, useFailingClients } from "./errors/failing-clients.tsx";
 import { ErrorLists } from "./errors/error-lists.tsx";
 import {
   countOf,
@@ -50,6 +51,7 @@ export function ErrorsPage() {
   const isOutdated = useOutdated(question, asked.isPlaceholderData);
   // They also wait for the window before.
   const areTilesOutdated = useOutdated(question, !compared.isComplete);
+  const clients = useFailingClients(report);
   const { data, error } = asked;
   return (
     <>
@@ -70,7 +72,10 @@ export function ErrorsPage() {
           ) : (
             <Outdated when={isOutdated}>
               {data.notes.isTruncated && <Truncated />}
-              <ErrorLists {...{ report, data, heat }}>
+              <ErrorLists
+                {...{ report, data, heat }}
+                clients={<FailingClients report={report} {...clients} />}
+              >
                 <OutcomeCard report={report} series={data.series} withOk={ok === "1"} />
               </ErrorLists>
             </Outdated>

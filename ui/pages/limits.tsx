@@ -6,12 +6,12 @@ import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { type Column, countColumn } from "../components/column.ts";
 import { useToast } from "../components/toast.tsx";
-import { LevelBadge, LimitMeter, PaceText, Resets } from "../limits/limit-view.tsx";
+import { PaceText, Resets } from "../limits/limit-view.tsx";
 import { type NameSecret, toAmountWords, toHeldWords, toWhomWords } from "../limits/limit-words.ts";
 import { PACE_RULE } from "../limits/pace.ts";
 import { useSecretNames } from "../limits/secret-names.ts";
 import { ListPage, RowList, useListSearch } from "../lists/list-page.tsx";
-import { LimitCard, toBudgetCard, toBudgetColumns, toShare, whomColumn } from "./limits/budget-columns.tsx";
+import { toBudgetColumns, toShare, Used, whomColumn } from "./limits/budget-columns.tsx";
 import {
   type BudgetRow,
   isBudget,
@@ -63,12 +63,7 @@ export function LimitsPage() {
   const hidesIdle = !isWhole && (rows?.length ?? 0) > ROWS_WITH_IDLE_MAX;
   const table = useMemo(() => ({ month, names, made, onMade: setMade }), [month, names, made]);
   const columns = useMemo(() => toBudgetColumns(table), [table]);
-  const card = useMemo(() => toBudgetCard(table), [table]);
   const otherColumns = useMemo(() => toColumns(nameSecret), [nameSecret]);
-  const otherCard = useCallback(
-    (limit: Limit) => <LimitCard limit={limit} whom={toWhomWords(limit, nameSecret)} />,
-    [nameSecret],
-  );
   const matches = useCallback(
     (row: BudgetRow, text: string) =>
       (row.limit === null || isBudget(row.limit)) &&
@@ -96,7 +91,6 @@ export function LimitsPage() {
       total={rows?.length}
       busy={isPending}
       columns={columns}
-      card={card}
       getRowId={toRowId}
       rowLabel={toRowLabel}
       sort={{ id: "used", descending: true }}
@@ -159,7 +153,6 @@ export function LimitsPage() {
                   rows={others}
                   busy={false}
                   columns={otherColumns}
-                  card={otherCard}
                   getRowId={({ id }) => id}
                   rowLabel={({ name }) => `Details of ${name}`}
                   sort={OTHERS_SORT}
@@ -244,7 +237,7 @@ function toColumns(nameSecret: NameSecret): readonly Column<Limit>[] {
       descendingFirst: true,
       sortValue: toShare,
       cell: (limit) => (
-        <LimitMeter limit={limit} of={limit.each === undefined ? undefined : toClosest(limit, nameSecret)} />
+        <Used limit={limit} of={limit.each === undefined ? undefined : toClosest(limit, nameSecret)} />
       ),
     },
     {
@@ -252,20 +245,15 @@ function toColumns(nameSecret: NameSecret): readonly Column<Limit>[] {
       header: "At this pace",
       headerTitle: PACE_RULE,
       width: "w-38",
-      cell: (limit) => <PaceText limit={limit} />,
-    },
-    {
-      id: "state",
-      header: "State",
-      width: "w-30",
-      cell: (limit) => <LevelBadge limit={limit} />,
-    },
-    {
-      id: "resets",
-      header: "Resets",
-      width: "w-24",
-      sortValue: ({ resets_at: at }) => at,
-      cell: (limit) => <Resets limit={limit} />,
+      cell: (limit) => (
+        <>
+          {limit.resets_at !== null && <PaceText limit={limit} />}
+          <span className="block text-xs text-ink-soft">
+            {limit.resets_at !== null && "resets "}
+            <Resets limit={limit} />
+          </span>
+        </>
+      ),
     },
     countColumn({
       id: "refused",

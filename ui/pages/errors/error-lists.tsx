@@ -16,7 +16,7 @@ import { Card } from "../../components/card.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { Segmented } from "../../components/segmented.tsx";
 import { ShareBar } from "../../components/share-bar.tsx";
-import { countFilters, type Filters, NO_FILTERS, type OutcomeFilter } from "../../search/filters.ts";
+import { countFilters, NO_FILTERS, type OutcomeFilter } from "../../search/filters.ts";
 import { HEAT_MEASURES, type HeatMeasure, type RequestsSearch } from "../../search/pages.ts";
 import { toQueryString } from "../../search/query-string.ts";
 import type { Report } from "../../search/report.ts";
@@ -25,27 +25,30 @@ import { SetupLink } from "../../setup/setup-link.tsx";
 import { formatCount, formatCounted, formatDuration, formatMoney, formatPercent } from "../../text/format.ts";
 import {
   BAND_LABELS,
+  type ClientRow,
   type ErrorRow,
   type KindRow,
   toBandRows,
   toClientRows,
   toErrorRows,
+  toKindName,
   toKindRows,
   toRowFilters,
 } from "./error-rows.ts";
-import { ClientTable, ErrorTable } from "./error-tables.tsx";
+import { ERROR_COLUMNS, RowCard, toClientColumns } from "./error-tables.tsx";
 import { countOf, toOutcomeCounts, toShownOutcomes } from "./outcomes.ts";
 
 interface ErrorListsProps {
   readonly report: Report;
   readonly data: ErrorsReport;
   readonly heat: HeatMeasure;
-  /** Stands behind the causes, which are what is looked for. */
+  /** Stands beneath the causes, which are what is looked for. */
+  readonly clients: ReactNode;
   readonly children: ReactNode;
 }
 
 /** The failures by kind, by time, by route and by client. */
-export function ErrorLists({ report, data, heat, children }: ErrorListsProps) {
+export function ErrorLists({ report, data, heat, clients: failing, children }: ErrorListsProps) {
   const { filters } = report;
   const outcomes = useMemo(() => toShownOutcomes(filters.outcome), [filters.outcome]);
   const rows = useMemo(() => toErrorRows(data.breakdown, outcomes), [data.breakdown, outcomes]);
@@ -53,6 +56,7 @@ export function ErrorLists({ report, data, heat, children }: ErrorListsProps) {
   const requests = useRequestLinks(report);
   const [outcome = "default", ...more] = filters.outcome ?? [];
   const countLabel = more.length > 0 ? "Selected outcomes" : COUNT_LABELS[outcome];
+  const columns = useMemo(() => toClientColumns(countLabel), [countLabel]);
   if (rows.length === 0) {
     return (
       <>
@@ -69,35 +73,44 @@ export function ErrorLists({ report, data, heat, children }: ErrorListsProps) {
         toSearch={requests.toSearch}
         lost={<Lost {...{ report, outcomes }} breakdown={data.breakdown} />}
       />
+      {failing}
       {children}
       <HeatCard {...{ report, outcomes }} breakdown={data.breakdown} measure={heat} countLabel={countLabel} />
-      <Card
-        flush
-        className="mb-4"
+      <RowCard
         title="By model and kind"
         lead="All clients and tags. A row opens its requests."
-      >
-        <ErrorTable
-          rows={rows}
-          onOpen={(row) => requests.open(toRowFilters(row))}
-          toHref={(row) => requests.toHref(toRowFilters(row))}
-        />
-      </Card>
-      <Card
-        flush
+        caption="Errors by route"
+        columns={ERROR_COLUMNS}
+        rows={rows}
+        getRowId={toId}
+        sort={BY_REQUESTS}
+        rowLabel={(row) =>
+          `Requests to ${row.model ?? "any model"} at ${row.provider} that ended with ${toKindName(row)}`
+        }
+        links={requests}
+        toSearch={toRowFilters}
+      />
+      <RowCard
         title="By client"
         lead="Clients by the beginning of their User-Agent. A row opens its requests."
-      >
-        <ClientTable
-          rows={clients}
-          countLabel={countLabel}
-          onOpen={({ client }) => client !== null && requests.open({ outcome: outcomes, client })}
-          toHref={({ client }) => (client === null ? null : requests.toHref({ outcome: outcomes, client }))}
-        />
-      </Card>
+        caption="Errors by client"
+        columns={columns}
+        rows={clients}
+        getRowId={toClientId}
+        sort={BY_COUNT}
+        rowLabel={({ client }) => `Requests of ${client ?? "clients without a name"}`}
+        links={requests}
+        toSearch={({ client }) => (client === null ? null : { outcome: outcomes, client })}
+      />
     </>
   );
 }
+
+const BY_REQUESTS = { id: "requests", descending: true };
+const BY_COUNT = { id: "count", descending: true };
+const toId = ({ id }: ErrorRow) => id;
+/** No User-Agent is an empty text. */
+const toClientId = ({ client }: ClientRow) => client ?? "";
 
 const COUNT_LABELS: { readonly [filter in OutcomeFilter | "default"]: string } = {
   default: "Failed",
@@ -109,16 +122,20 @@ const COUNT_LABELS: { readonly [filter in OutcomeFilter | "default"]: string } =
   refused: "Refused",
 };
 
-interface RequestLinks {
-  readonly open: (more: Filters) => void;
-  readonly toHref: (more: Filters) => string;
-  readonly toSearch: (more: Filters) => RequestsSearch;
+export interface RequestLinks {
+  readonly open: (more: RequestsSearch) => void;
+  readonly toHref: (more: RequestsSearch) => string;
+  readonly toSearch: (more: RequestsSearch) => RequestsSearch;
 }
 
-/** The request log with the same window and filters, and these besides. */
-function useRequestLinks({ filters, window }: Report): RequestLinks {
+/** The request log with the same window and filters, and these besides, or instead. */
+export function useRequestLinks({ filters, window }: Report): RequestLinks {
   const navigate = useNavigate();
-  const toSearch = (more: Filters): RequestsSearch => ({ ...filters, ...toWindowSearch(window), ...more });
+  const toSearch = (more: RequestsSearch): RequestsSearch => ({
+    ...filters,
+    ...toWindowSearch(window),
+    ...more,
+  });
   return {
     toSearch,
     open: (more) => void navigate({ to: "/requests", search: toSearch(more) }),

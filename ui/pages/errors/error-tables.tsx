@@ -1,42 +1,55 @@
-import { useMemo } from "react";
+import { Card } from "../../components/card.tsx";
 import { agoColumn, type Column, countColumn, shareColumn } from "../../components/column.ts";
 import { Absent } from "../../components/empty.tsx";
 import { Duration } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
-import { DataTable } from "../../components/table.tsx";
+import { DataTable, type DataTableProps } from "../../components/table.tsx";
+import type { RequestsSearch } from "../../search/pages.ts";
+import type { RequestLinks } from "./error-lists.tsx";
 import { type ClientRow, type ErrorRow, toFailureText, toKindName } from "./error-rows.ts";
 import { toKindHelp } from "./kind-help.ts";
 
-interface ErrorTableProps<Row> {
-  readonly rows: readonly Row[];
-  readonly onOpen: (row: Row) => void;
-  /** Null where no filter tells the requests. */
-  readonly toHref: (row: Row) => string | null;
-}
+type RowCardProps<Row> = Omit<DataTableProps<Row>, "caption" | "empty"> & {
+  readonly title: string;
+  readonly lead: string;
+  /** Absent: the title. */
+  readonly caption?: string;
+  readonly empty?: string;
+  readonly links: RequestLinks;
+  /** What the request log is asked for to have a row's requests; null where no filter tells them. */
+  readonly toSearch: (row: Row) => RequestsSearch | null;
+};
 
-/** Both tables are alike: they scroll within, and a row leads to its requests. */
-const LOOK = { stickyHeader: true, hasFixedColumns: true, className: "max-h-[34rem]", empty: null } as const;
-
-/** Each way in which the requests of a route failed. */
-export function ErrorTable({ rows, onOpen, toHref }: ErrorTableProps<ErrorRow>) {
+/** A table that scrolls within, and whose rows lead to their requests. */
+export function RowCard<Row>({ title, lead, caption, empty, links, toSearch, ...table }: RowCardProps<Row>) {
+  const toHref = (row: Row) => {
+    const search = toSearch(row);
+    return search === null ? null : links.toHref(search);
+  };
+  const open = (row: Row) => {
+    const search = toSearch(row);
+    if (search !== null) links.open(search);
+  };
   return (
-    <DataTable
-      {...LOOK}
-      caption="Errors by route"
-      columns={COLUMNS}
-      rows={rows}
-      getRowId={toRowId}
-      sort={{ id: "requests", descending: true }}
-      onRowActivate={onOpen}
-      rowHref={toHref}
-      rowLabel={(row) =>
-        `Requests to ${row.model ?? "any model"} at ${row.provider} that ended with ${toKindName(row)}`
-      }
-    />
+    <Card flush className="mb-4" title={title} lead={lead}>
+      <DataTable
+        stickyHeader
+        hasFixedColumns
+        className="max-h-[34rem]"
+        skeletonRows={1}
+        sort={null}
+        {...table}
+        caption={caption ?? title}
+        empty={<p className="px-4 py-2.5 text-ink-soft">{empty}</p>}
+        onRowActivate={open}
+        rowHref={toHref}
+      />
+    </Card>
   );
 }
 
-const COLUMNS: readonly Column<ErrorRow>[] = [
+/** Each way in which the requests of a route failed. */
+export const ERROR_COLUMNS: readonly Column<ErrorRow>[] = [
   {
     id: "kind",
     header: "Kind",
@@ -99,30 +112,8 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
   toLastSeenColumn(),
 ];
 
-interface ClientTableProps extends ErrorTableProps<ClientRow> {
-  /** What `count` counts, as a header. */
-  readonly countLabel: string;
-}
-
-/** Who ran into the failures. */
-export function ClientTable({ rows, countLabel, onOpen, toHref }: ClientTableProps) {
-  const columns = useMemo(() => toClientColumns(countLabel), [countLabel]);
-  return (
-    <DataTable
-      {...LOOK}
-      caption="Errors by client"
-      columns={columns}
-      rows={rows}
-      getRowId={toClientId}
-      sort={{ id: "count", descending: true }}
-      onRowActivate={onOpen}
-      rowHref={toHref}
-      rowLabel={({ client }) => `Requests of ${client ?? "clients without a name"}`}
-    />
-  );
-}
-
-function toClientColumns(countLabel: string): readonly Column<ClientRow>[] {
+/** Who ran into the failures; `countLabel` heads what `count` counts. */
+export function toClientColumns(countLabel: string): readonly Column<ClientRow>[] {
   return [
     {
       id: "client",
@@ -180,13 +171,4 @@ function toLastSeenColumn<Row extends { readonly lastSeen: string }>(): Column<R
     width: "w-26",
     value: ({ lastSeen }) => lastSeen,
   });
-}
-
-function toRowId({ id }: ErrorRow): string {
-  return id;
-}
-
-/** No User-Agent is an empty text. */
-function toClientId({ client }: ClientRow): string {
-  return client ?? "";
 }

@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import type { ComponentProps, ReactNode } from "react";
 import { type Limit, LIMITS } from "../../api/limits.ts";
 import { useUndo } from "../../api/changing.ts";
 import { type Column, costColumn } from "../../components/column.ts";
@@ -8,8 +8,8 @@ import { Absent } from "../../components/empty.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { useToast } from "../../components/toast.tsx";
 import { InlineNumber, type NumberChange } from "../../form/inline-number.tsx";
-import { LevelBadge, LimitMeter, PaceText, UsedUp } from "../../limits/limit-view.tsx";
-import { formatAmount, toAmountWords, toHeldWords } from "../../limits/limit-words.ts";
+import { LevelBadge, LimitMeter, type LimitMeterProps, PaceText, UsedUp } from "../../limits/limit-view.tsx";
+import { formatAmount, toHeldWords } from "../../limits/limit-words.ts";
 import { PACE_RULE } from "../../limits/pace.ts";
 import type { SecretNames } from "../../limits/secret-names.ts";
 import type { BudgetRow, Month } from "./budgets.ts";
@@ -32,7 +32,7 @@ export function toBudgetColumns(table: BudgetTable): readonly Column<BudgetRow>[
       id: "budget",
       header: "Budget",
       headerTitle: "A press changes it",
-      width: "w-26",
+      width: "w-24",
       align: "end",
       sortValue: ({ budget }) => budget?.amount ?? null,
       cell: (row) => <BudgetAmount row={row} table={table} />,
@@ -51,17 +51,14 @@ export function toBudgetColumns(table: BudgetTable): readonly Column<BudgetRow>[
       header: "At this pace",
       headerTitle: PACE_RULE,
       width: "w-38",
-      cell: ({ budget, spent }) => (
-        <PaceText limit={budget ?? toUnlimitedUse(spent?.cost ?? 0, table.month)} />
+      cell: ({ budget, limit, person, spent }) => (
+        <>
+          <PaceText limit={budget ?? toUnlimitedUse(spent?.cost ?? 0, table.month)} />
+          {budget !== null && (
+            <UsedUp limit={budget} of={limit === null ? (person ?? undefined) : undefined} none={null} />
+          )}
+        </>
       ),
-    },
-    {
-      id: "used-up",
-      header: "Used up",
-      headerTitle: "The day on which it was, or at this pace will be, and who spent most",
-      width: "w-30",
-      cell: ({ budget, limit, person }) =>
-        budget !== null && <UsedUp limit={budget} of={limit === null ? (person ?? undefined) : undefined} />,
     },
     costColumn({
       id: "before",
@@ -72,48 +69,7 @@ export function toBudgetColumns(table: BudgetTable): readonly Column<BudgetRow>[
           ? { value: null, used: false }
           : { value: before.cost, unpriced: before.unpriced > 0 },
     }),
-    {
-      id: "state",
-      header: "State",
-      width: "w-28",
-      cell: ({ budget }) => budget !== null && <LevelBadge limit={budget} />,
-    },
   ];
-}
-
-/** A budget where there is no room for columns: whose, its amount to change, the bar and the projection. */
-export function toBudgetCard(table: BudgetTable): (row: BudgetRow) => ReactNode {
-  return (row) => (
-    <div className="flex flex-col gap-1.5 font-normal">
-      <div className="flex items-start justify-between gap-3">
-        <Whom whom={row.whom} name={row.limit?.name} />
-        <div className="shrink-0">
-          <BudgetAmount row={row} table={table} />
-        </div>
-      </div>
-      {row.budget !== null && <Spent row={row} />}
-      <div className="flex flex-wrap items-center justify-between gap-x-3 text-ink-soft">
-        {row.budget === null ? <Spent row={row} /> : <LevelBadge limit={row.budget} />}
-        <span className="text-xs">
-          <PaceText limit={row.budget ?? toUnlimitedUse(row.spent?.cost ?? 0, table.month)} />
-        </span>
-      </div>
-    </div>
-  );
-}
-
-/** A limit of another kind where there is no room for columns. */
-export function LimitCard({ limit, whom }: { readonly limit: Limit; readonly whom: string }): ReactNode {
-  return (
-    <div className="flex flex-col gap-1.5 font-normal">
-      <div className="flex items-start justify-between gap-3">
-        <Whom whom={whom} name={limit.name} />
-        <span className="text-right whitespace-normal">{toAmountWords(limit)}</span>
-      </div>
-      <LimitMeter limit={limit} of={limit.each === undefined ? undefined : toWhose(limit)} />
-      <LevelBadge limit={limit} />
-    </div>
-  );
 }
 
 /** Whom a row is about, with the name of the limit beneath. */
@@ -152,9 +108,19 @@ function Whom({ whom, name }: WhomProps) {
 function Spent({ row: { budget, spent, limit } }: { readonly row: BudgetRow }) {
   if (budget !== null) {
     const isOfEach = limit === null || limit.each !== undefined;
-    return <LimitMeter limit={budget} of={isOfEach ? toWhose(budget) : undefined} />;
+    return <Used limit={budget} of={isOfEach ? toWhose(budget) : undefined} />;
   }
   return spent === null ? <Absent /> : <Cost value={spent.cost} unpriced={spent.unpriced > 0} />;
+}
+
+/** What was used of a limit, and that it is close to its amount, at it or off. */
+export function Used(props: LimitMeterProps & ComponentProps<typeof LevelBadge>) {
+  return (
+    <>
+      <LimitMeter {...props} />
+      <LevelBadge limit={props.limit} />
+    </>
+  );
 }
 
 export function toShare({ enabled, used, amount }: Limit): number {
