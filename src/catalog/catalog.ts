@@ -85,6 +85,8 @@ export interface Catalog {
   listHeldPrices: CatalogStore["listHeldPrices"];
   /** The prices of some names, or of all, over time; a name that never had one is not there. */
   readPriceSpans: CatalogStore["readPriceSpans"];
+  /** Finds the names that prices which are dated back have reached. */
+  listRepriced: CatalogStore["listRepriced"];
   /** All of the draft or nothing; a dry run answers the same and changes nothing. Throws the codes of `planCatalog`. */
   apply(draft: CatalogDraft, call: CatalogCall): Promise<CatalogOutcome>;
 }
@@ -159,6 +161,7 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
     deleteSchedule: async (id, actor) => store.change(planScheduleDelete(id, actor)),
     listHeldPrices: (...asked) => store.listHeldPrices(...asked),
     readPriceSpans: (names) => store.readPriceSpans(names),
+    listRepriced: (...asked) => store.listRepriced(...asked),
     async apply(draft, { mode, isDryRun, actor }) {
       const births = new Map<string, ReturnType<typeof birth>>();
       const toBirth = (kind: string, name: string) => births.getOrInsertComputed(`${kind} ${name}`, birth);

@@ -240,7 +240,12 @@ export function toBackdatings(entries: readonly FeedEntry[]): readonly Backdatin
   return [...Map.groupBy(dated, ({ name }) => name)].flatMap(([name, ofName]) =>
     [...Map.groupBy(ofName, ({ effectiveFromUs = 0 }) => effectiveFromUs)].map(([fromUs, ofMoment]) => {
       const keys = new Set(ofMoment.map(({ unit, when }) => toPriceKey(unit, when)));
-      return { name, fromUs, covers: (unit, when) => keys.has(toPriceKey(unit, when)) } satisfies Backdating;
+      return {
+        name,
+        fromUs,
+        covers: (unit, when) => keys.has(toPriceKey(unit, when)),
+        hasVariants: ofMoment.some(({ when }) => when !== undefined),
+      } satisfies Backdating;
     }),
   );
 }

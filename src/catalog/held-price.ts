@@ -25,6 +25,11 @@ export interface HeldPrice {
   readonly supersededUs?: InstantUs | null;
 }
 
+/** A price of the history as a store has it. */
+export interface KnownPrice extends HeldPrice {
+  readonly id: number;
+}
+
 /** A price that begins to hold. */
 export type BegunPrice = Omit<HeldPrice, "untilUs" | "supersededUs">;
 
@@ -34,11 +39,15 @@ export interface PriceSpan {
   readonly prices: ModelPrices;
 }
 
-/** The part of a change of prices that is dated back: these prices of a name, and of what inherits them, held from then on. */
+/** The part of a change of prices that is dated back: these prices of a name, and of what inherited them, held from then on. */
 export interface Backdating {
   readonly name: string;
   readonly fromUs: InstantUs;
+  /** The model that was written, whatever its alias was then; absent: a feed's, which is of the name. */
+  readonly modelId?: string;
   readonly covers: (unit: Unit, when: PriceConditions | null) => boolean;
+  /** True where it has prices under conditions. */
+  readonly hasVariants: boolean;
 }
 
 /** What a plan says of the prices that it writes. */

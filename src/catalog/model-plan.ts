@@ -128,11 +128,13 @@ function toSchedule({ id }: Model, { written, variants }: ParsedPrices, atUs: In
   return { atUs, change: { kind: "model", modelId: id, prices, variants: variants ?? null } };
 }
 
-function toBackdating({ alias }: Model, prices: ParsedPrices, fromUs: InstantUs): Backdating {
+function toBackdating({ id, alias }: Model, prices: ParsedPrices, fromUs: InstantUs): Backdating {
   return {
     name: alias,
     fromUs,
+    modelId: id,
     covers: (_, when) => (when === null ? prices.written : prices.variants) !== undefined,
+    hasVariants: prices.variants !== undefined,
   };
 }
 

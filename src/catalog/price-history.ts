@@ -1,116 +1,102 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { ModelPrices, PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
-import { byUnit, type Unit, UNITS } from "#kernel/units.ts";
-import { isListVersion } from "./feed.ts";
-import type { Backdating, BegunPrice, HeldPrice, PriceSource, PriceSpan, PriceStamp } from "./held-price.ts";
+import type { ModelPrices, PriceVariant } from "#kernel/price-variants.ts";
+import { byUnit, UNITS } from "#kernel/units.ts";
+import { type CorrectedPrice, type CutPrice, type KnownPast, planCorrection } from "./backdating.ts";
+import type { BegunPrice, HeldPrice, PriceSpan, PriceStamp } from "./held-price.ts";
+import {
+  type InheritanceChange,
+  listNames,
+  type PriceInheritance,
+  toInheritance,
+  toWrittenName,
+} from "./price-inheritance.ts";
+import { isSamePrice, type PriceSheet, readSheets } from "./price-sheet.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
-import { toConditionsKey, toPriceKey } from "./variant-list.ts";
+import { toConditionsKey } from "./variant-list.ts";
 
 /** The steps that bring the history of names to the prices of a changed catalog. */
 export interface HistorySteps {
   /** Prices that end at the moment of the change. */
   readonly ended: readonly Pick<HeldPrice, "name" | "unit" | "when">[];
-  readonly begun: readonly BegunPrice[];
-  /** Names with what was known of them from a moment on and no longer is. */
-  readonly superseded: readonly Backdating[];
+  /** Prices whose end another date of theirs has moved. */
+  readonly cut: readonly CutPrice[];
+  readonly begun: readonly CorrectedPrice[];
+  readonly inherited: readonly PriceInheritance[];
 }
 
-interface HistoryChange {
-  readonly writes: readonly CatalogWrite[];
+interface HistoryChange extends InheritanceChange {
   readonly stamp: PriceStamp;
-  readonly atUs: InstantUs;
+  readonly inherited: readonly PriceInheritance[];
+  /** The past of the names that dates reach, `inherited` included; null where no price is dated back. */
+  readonly known: KnownPast | null;
 }
-
-type SheetPrice = Omit<BegunPrice, "fromUs">;
-type Sheet = ReadonlyMap<string, SheetPrice>;
 
 /** Compares the prices in force of every name that a change may have touched. */
 export function planHistory(
   before: CatalogPicture,
   after: CatalogPicture,
-  { writes, stamp, atUs }: HistoryChange,
+  { writes, models, stamp, inherited, known, atUs }: HistoryChange,
 ): HistorySteps {
-  // A copy puts its models together each time that it is asked for them.
-  const models = new Map(after.models.map((resolved) => [resolved.model.alias, resolved]));
-  const backdated = findBackdated(after, indexHeirs(models.values()), stamp.backdated ?? []);
-  const dated = new Set(backdated.map(({ name }) => name));
+  const { backdated = [] } = stamp;
+  const corrected = known && planCorrection(after, { backdated, known, stamp, atUs });
   const names = [...listTouched(before, models, writes)].filter(
-    (name) => dated.has(name) || !hasSamePrices(before.findModel(name), models.get(name)),
+    (name) => corrected?.names.has(name) !== true && !hasSamePrices(before.findModel(name), models.get(name)),
   );
-  return compareSheets(names, {
+  const { ended, begun } = compareSheets(names, {
     was: readSheets(before, names, stamp),
     is: readSheets(after, names, stamp),
-    backdated,
     atUs,
   });
+  return {
+    ended,
+    cut: corrected?.cut ?? [],
+    begun: [...(corrected?.begun ?? []), ...begun],
+    inherited: [...inherited, ...(corrected?.inherited ?? [])],
+  };
 }
 
 interface SheetChange {
-  readonly was: ReadonlyMap<string, Sheet>;
-  readonly is: ReadonlyMap<string, Sheet>;
-  readonly backdated: readonly Backdating[];
+  readonly was: ReadonlyMap<string, PriceSheet>;
+  readonly is: ReadonlyMap<string, PriceSheet>;
   readonly atUs: InstantUs;
 }
 
 /** The steps that lead from some prices of names to others. */
 export function compareSheets(
   names: readonly string[],
-  { was, is, backdated, atUs }: SheetChange,
-): HistorySteps {
+  { was, is, atUs }: SheetChange,
+): { readonly ended: readonly HeldPrice[]; readonly begun: readonly BegunPrice[] } {
   const ended: HeldPrice[] = [];
   const begun: BegunPrice[] = [];
-  const dated = Map.groupBy(backdated, ({ name }) => name);
   for (const name of names) {
-    const ofName = dated.get(name) ?? [];
-    const findDate = ({ unit, when }: SheetPrice) => ofName.find(({ covers }) => covers(unit, when));
     const [sheetBefore, sheet] = [was.get(name) ?? NO_PRICES, is.get(name) ?? NO_PRICES];
-    for (const [key, price] of sheetBefore) {
-      if (!isSame(price, sheet.get(key)) && findDate(price) === undefined)
-        ended.push({ ...price, fromUs: atUs, untilUs: atUs });
-    }
-    for (const [key, price] of sheet) {
-      const date = findDate(price);
-      if (date !== undefined) begun.push({ ...price, fromUs: date.fromUs });
-      else if (!isSame(price, sheetBefore.get(key))) begun.push({ ...price, fromUs: atUs });
-    }
+    for (const [key, price] of sheetBefore)
+      if (!isSamePrice(price, sheet.get(key))) ended.push({ ...price, fromUs: atUs, untilUs: atUs });
+    for (const [key, price] of sheet)
+      if (!isSamePrice(price, sheetBefore.get(key))) begun.push({ ...price, fromUs: atUs });
   }
-  return { ended, begun, superseded: backdated };
+  return { ended, begun };
 }
 
-const NO_PRICES: Sheet = new Map();
-
-export function readSheets(
-  picture: CatalogPicture,
-  names: readonly string[],
-  stamp: PriceStamp = {},
-): ReadonlyMap<string, Sheet> {
-  return new Map(names.map((name) => [name, toSheet(picture, name, stamp)]));
-}
-
-/** The aliases that look for their prices under a name, without its own. */
-export type Heirs = ReadonlyMap<string, readonly string[]>;
-
-export function indexHeirs(models: Iterable<ResolvedModel>): Heirs {
-  const heirs = new Map<string, string[]>();
-  for (const { model, bound, upstreamName } of models) {
-    for (const name of new Set([bound.alias, upstreamName]))
-      if (name !== model.alias) heirs.getOrInsertComputed(name, () => []).push(model.alias);
-  }
-  return heirs;
-}
+const NO_PRICES: PriceSheet = new Map();
 
 /** The prices of before there was a history: they begin with their model, those of the relay at no known moment. */
 export function planFirstHistory(picture: CatalogPicture): readonly BegunPrice[] {
-  const names = new Set([
-    ...picture.models.map(({ model }) => model.alias),
-    ...picture.prices.map(({ name }) => name),
-    ...picture.variantRows.map(({ name }) => name),
-  ]);
-  return [...names].flatMap((name) => {
-    const fromUs = picture.findModel(name)?.model.createdAtUs ?? 0;
-    return [...toSheet(picture, name, {}).values()].map((price) => Object.assign({ fromUs }, price));
+  const sheets = readSheets(picture, listNames(picture));
+  return [...sheets].flatMap(([name, sheet]) => {
+    const fromUs = toBegin(picture, name);
+    return [...sheet.values()].map((price) => Object.assign({ fromUs }, price));
   });
+}
+
+/** What names inherit of before that was kept: what they inherit now. */
+export function planFirstInheritance(picture: CatalogPicture): readonly PriceInheritance[] {
+  return listNames(picture).map((name) => toInheritance(picture, name, toBegin(picture, name)));
+}
+
+function toBegin(picture: CatalogPicture, name: string): InstantUs {
+  return picture.findModel(name)?.model.createdAtUs ?? 0;
 }
 
 function listTouched(
@@ -120,53 +106,10 @@ function listTouched(
 ): ReadonlySet<string> {
   const names = new Set([...before.models.map(({ model }) => model.alias), ...after.keys()]);
   for (const write of writes) {
-    if (write.kind === "put_price") names.add(write.price.name);
-    else if (write.kind === "put_variants") names.add(write.list.name);
-    else if (write.kind === "delete_price" || write.kind === "delete_variants") names.add(write.name);
+    const name = toWrittenName(write);
+    if (name !== null) names.add(name);
   }
   return names;
-}
-
-/** Each for the names as well whose price is the one that was written. */
-function findBackdated(
-  after: CatalogPicture,
-  heirs: Heirs,
-  backdated: readonly Backdating[],
-): readonly Backdating[] {
-  return backdated.flatMap((each) => {
-    const ofHeirs = (heirs.get(each.name) ?? []).map((alias): Backdating => {
-      const names = listPricedNames(after, alias);
-      const isInherited = (unit: Unit, when: PriceConditions | null) => {
-        const row =
-          when === null ? findFirst(names, (name) => after.findPrice(name, unit)) : findList(after, names);
-        return row?.name === each.name && each.covers(unit, when);
-      };
-      return { name: alias, fromUs: each.fromUs, covers: isInherited };
-    });
-    return [each, ...ofHeirs];
-  });
-}
-
-/** The names whose prices are dated back, those that inherit them included, each with the first of its dates. */
-export function listRepriced(
-  after: CatalogPicture,
-  dated: readonly Backdating[],
-): ReadonlyMap<string, InstantUs> {
-  const own = new Set(dated);
-  const first = new Map<string, InstantUs>();
-  for (const each of findBackdated(after, indexHeirs(after.models), dated)) {
-    const { name, fromUs, covers } = each;
-    if (own.has(each) || isCovered(after, name, covers))
-      first.set(name, Math.min(first.get(name) ?? fromUs, fromUs));
-  }
-  return first;
-}
-
-/** Marks count as well: they take a price away. */
-function isCovered(picture: CatalogPicture, name: string, covers: Backdating["covers"]): boolean {
-  if (UNITS.some((unit) => covers(unit, null))) return true;
-  const list = findList(picture, listPricedNames(picture, name));
-  return (list?.variants ?? []).some(({ when }) => UNITS.some((unit) => covers(unit, when)));
 }
 
 function hasSamePrices(was: ResolvedModel | null, is: ResolvedModel | undefined): boolean {
@@ -176,56 +119,6 @@ function hasSamePrices(was: ResolvedModel | null, is: ResolvedModel | undefined)
     UNITS.every((unit) => was.prices[unit] === is.prices[unit]) &&
     Bun.deepEquals(was.variants, is.variants, true)
   );
-}
-
-function isSame(price: SheetPrice, other: SheetPrice | undefined): boolean {
-  return price.pricePico === other?.pricePico && price.ordinal === other.ordinal;
-}
-
-/** The prices of a name, by unit and conditions. */
-function toSheet(picture: CatalogPicture, name: string, { source }: PriceStamp): Sheet {
-  const names = listPricedNames(picture, name);
-  const toSource = (version: string | null): PriceSource => {
-    if (version === null) return source ?? "model";
-    return isListVersion(version) ? "list" : "feed";
-  };
-  const sheet = new Map<string, SheetPrice>();
-  const add = (
-    unit: Unit,
-    when: PriceConditions | null,
-    of: Pick<SheetPrice, "pricePico" | "ordinal" | "version">,
-  ) => void sheet.set(toPriceKey(unit, when), { name, unit, when, ...of, source: toSource(of.version) });
-  for (const unit of UNITS) {
-    const row = findFirst(names, (each) => picture.findPrice(each, unit));
-    if (row !== null && row.pricePico !== null)
-      add(unit, null, { pricePico: row.pricePico, ordinal: 0, version: row.feedVersion });
-  }
-  const list = findList(picture, names);
-  for (const [ordinal, { when, ...prices }] of (list?.variants ?? []).entries()) {
-    for (const unit of UNITS) {
-      const pricePico = prices[unit] ?? null;
-      if (pricePico !== null) add(unit, when, { pricePico, ordinal, version: list?.feedVersion ?? null });
-    }
-  }
-  return sheet;
-}
-
-/** The names under which the prices of one are looked for: of what is no model itself alone. */
-export function listPricedNames(picture: CatalogPicture, name: string): readonly string[] {
-  const resolved = picture.findModel(name);
-  return resolved === null ? [name] : [name, resolved.bound.alias, resolved.upstreamName];
-}
-
-function findFirst<Row>(names: readonly string[], find: (name: string) => Row | null): Row | null {
-  for (const name of names) {
-    const row = find(name);
-    if (row !== null) return row;
-  }
-  return null;
-}
-
-function findList(picture: CatalogPicture, names: readonly string[]) {
-  return findFirst(names, (name) => picture.findVariants(name));
 }
 
 /** The spans of one name; between two of them nothing changed. */

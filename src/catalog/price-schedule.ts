@@ -6,8 +6,10 @@ import type { PricePico, PriceSet, Unit } from "#kernel/units.ts";
 import type { CatalogMode } from "./catalog-draft.ts";
 import { planFeedEntries, refuseTooManyPrices } from "./feed.ts";
 import type { BegunPrice, HeldPrice } from "./held-price.ts";
-import { compareSheets, type Heirs, indexHeirs, readSheets } from "./price-history.ts";
+import { compareSheets } from "./price-history.ts";
+import { findChanged, type PriceInheritance, readInheritance } from "./price-inheritance.ts";
 import { planPrices } from "./price-plan.ts";
+import { readSheets } from "./price-sheet.ts";
 import {
   type DraftedPricesToCome,
   type KeptSchedule,
@@ -17,7 +19,7 @@ import {
   type ScheduledEntry,
   toPricePairs,
 } from "./scheduled-prices.ts";
-import { type CatalogPicture, type CatalogSnapshot, createSnapshot } from "./snapshot.ts";
+import { type CatalogPicture, type CatalogSnapshot, createSnapshot, type ResolvedModel } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 import { mergePrice, toPriceKey } from "./variant-list.ts";
 import { createWorkingCopy, type WorkingCopy } from "./working-copy.ts";
@@ -277,6 +279,7 @@ interface PlannedToCome {
   readonly ended: ReadonlyMap<string, EndedPrice>;
   /** Of each schedule the prices that find no room. */
   readonly dropped: readonly DroppedPrices[];
+  readonly inherited: readonly PriceInheritance[];
 }
 
 /** The price of a name that holds, and the moment at which it ends. */
@@ -292,14 +295,16 @@ export function planToCome(current: CatalogPicture, schedules: readonly KeptSche
   const held = new Map<string, EndedPrice>();
   const open = new Map<string, BegunPrice>();
   const dropped: DroppedPrices[] = [];
-  if (schedules.length === 0) return { writes, begun: [], ended: held, dropped };
+  const inherited: PriceInheritance[] = [];
+  if (schedules.length === 0) return { writes, begun: [], ended: held, dropped, inherited };
   const copy = createWorkingCopy(current);
   const heirs = indexHeirs(current.models);
   for (const [atUs, ofMoment] of Map.groupBy(schedules, (schedule) => schedule.atUs)) {
     const names = listTouched(current, ofMoment, heirs);
-    const was = readSheets(copy, names);
+    const [was, inheritedBefore] = [readSheets(copy, names), readInheritance(copy, names, atUs)];
     writes.push(...takeForce(copy, ofMoment, (...prices) => void dropped.push(prices)));
-    const steps = compareSheets(names, { was, is: readSheets(copy, names), backdated: [], atUs });
+    inherited.push(...findChanged(inheritedBefore, readInheritance(copy, names, atUs)));
+    const steps = compareSheets(names, { was, is: readSheets(copy, names), atUs });
     for (const ended of steps.ended) {
       const key = toHeldKey(ended);
       const price = open.get(key);
@@ -319,7 +324,20 @@ export function planToCome(current: CatalogPicture, schedules: readonly KeptSche
       .toReversed(),
     ended: held,
     dropped,
+    inherited,
   };
+}
+
+/** The aliases that look for their prices under a name, without its own. */
+type Heirs = ReadonlyMap<string, readonly string[]>;
+
+function indexHeirs(models: Iterable<ResolvedModel>): Heirs {
+  const heirs = new Map<string, string[]>();
+  for (const { model, bound, upstreamName } of models) {
+    for (const name of new Set([bound.alias, upstreamName]))
+      if (name !== model.alias) heirs.getOrInsertComputed(name, () => []).push(model.alias);
+  }
+  return heirs;
 }
 
 function listTouched(

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { ModelPrices } from "#kernel/price-variants.ts";
 import { type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import { planHistory } from "#catalog/price-history.ts";
+import { InheritancePast, listNames, readInheritance } from "#catalog/price-inheritance.ts";
 import { createWorkingCopy } from "#catalog/working-copy.ts";
 import type { CatalogPicture } from "#catalog/snapshot.ts";
 import { scale } from "../support/scale.ts";
@@ -136,9 +137,13 @@ test("a feed of prices that are dated back reads the models of the catalog once,
     },
   });
   const covers = (unit: Unit) => unit === "input_tokens";
-  const backdated = rows.map(({ name }) => ({ name, fromUs: 5, covers }));
-  const steps = planHistory(before, after, { writes, stamp: { backdated }, atUs: 9 });
-  expect(reads).toBe(1);
+  const backdated = rows.map(({ name }) => ({ name, fromUs: 5, covers, hasVariants: false }));
+  const models = new Map(before.models.map((resolved) => [resolved.model.alias, resolved]));
+  const inheritance = new InheritancePast(readInheritance(before, listNames(before), 1));
+  const known = { inheritance, prices: new Map() };
+  const stamp = { backdated };
+  const steps = planHistory(before, after, { writes, models, stamp, inherited: [], known, atUs: 9 });
+  expect(reads).toBe(0);
   expect(steps.begun.map(({ name, fromUs }) => [name, fromUs])).toEqual(
     expect.arrayContaining(["m", "n", "up", "name-499"].map((name) => [name, 5])),
   );

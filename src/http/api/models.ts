@@ -112,7 +112,7 @@ export function modelRoutes(deps: RepriceableDeps) {
         const effectiveFrom = body.effective_from;
         const patch = { ...toModelPatch(body), effectiveFrom };
         const model = await catalog.updateModel(params.alias, patch, toActor(caller), require);
-        const dated = listBackdatedOf(model.model.alias, body);
+        const dated = listBackdatedOf(model.model, body);
         const view = withTag(headers, "model", toModelView(model));
         return { ...view, ...(await countRepriceable(deps, dated, { request, caller })) };
       },

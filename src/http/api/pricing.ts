@@ -6,7 +6,7 @@ import { parsePage } from "#kernel/page.ts";
 import { HeldPrice, ListPricing, PricesToCome, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
 import { INSTANT, MODEL, PAGE, PRICING } from "#http/schemas/examples.ts";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
-import { listPricedNames } from "#catalog/price-history.ts";
+import { listPricedNames } from "#catalog/price-sheet.ts";
 import { findLeftOut, listPricesToCome } from "#catalog/price-schedule.ts";
 import { countRepriceable, listBackdated, type RepriceableDeps } from "#http/api/repriceable.ts";
 import { toActor } from "#http/door/guard.ts";

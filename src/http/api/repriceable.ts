@@ -1,7 +1,7 @@
 import type { Catalog } from "#catalog/catalog.ts";
 import { type FeedDraft, parseFeed, toBackdatings } from "#catalog/feed.ts";
 import type { Backdating } from "#catalog/held-price.ts";
-import { listRepriced } from "#catalog/price-history.ts";
+import type { Model } from "#catalog/model.ts";
 import { type Clock, type InstantUs, parseInstant } from "#kernel/clock.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import type { StatsStore } from "#stats/store.ts";
@@ -31,12 +31,13 @@ interface DatedPatch {
 }
 
 /** As `listBackdated`, of an accepted change of a model. */
-export function listBackdatedOf(name: string, patch: DatedPatch): readonly Backdating[] {
+export function listBackdatedOf({ id, alias }: Model, patch: DatedPatch): readonly Backdating[] {
   const fromUs = parseInstant(patch.effective_from ?? "");
   if (fromUs === null) return [];
   const covers: Backdating["covers"] = (_, when) =>
     (when === null ? patch.pricing : patch.price_variants) !== undefined;
-  return [{ name, fromUs, covers }];
+  const hasVariants = patch.price_variants !== undefined;
+  return [{ name: alias, modelId: id, fromUs, covers, hasVariants }];
 }
 
 /**
@@ -53,7 +54,7 @@ export async function countRepriceable(
   const past = dated.filter(({ fromUs }) => fromUs <= nowUs);
   if (past.length === 0) return {};
   try {
-    const names = [...listRepriced(await catalog.snapshot(), past)];
+    const names = [...(await catalog.listRepriced(past, nowUs))];
     const byDate = Map.groupBy(names, ([, fromUs]) => fromUs);
     if (byDate.size > DATES_COUNTED_MAX) return {};
     const count = async (sinceUs: InstantUs, models: readonly string[]) => {

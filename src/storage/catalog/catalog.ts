@@ -1,6 +1,7 @@
 import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
 import type { HeldPrice } from "#catalog/held-price.ts";
 import { planHistory, toPriceSpans } from "#catalog/price-history.ts";
+import { planInheritance } from "#catalog/price-inheritance.ts";
 import { type EndedPrice, findFirstToCome, planToCome, toHeldKey } from "#catalog/price-schedule.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
@@ -21,6 +22,8 @@ import {
   beginHistory,
   listHeldPrices,
   readHeldPrices,
+  readKnownPast,
+  readRepriced,
   recordHistory,
   settleHistory,
 } from "./price-history.ts";
@@ -64,6 +67,11 @@ export function createCatalogStore({
       for (const [name, ofName] of Map.groupBy(begun, (price) => price.name))
         if (wanted?.has(name) !== false) held.set(name, [...(held.get(name) ?? []), ...ofName]);
       return new Map([...held].map(([name, ofName]) => [name, toPriceSpans(ofName)]));
+    },
+    async listRepriced(backdated, untilUs) {
+      await current();
+      const stored = memory.stored();
+      return read(() => readRepriced(backdated, untilUs, stored));
     },
     peek: () => (isTrusted() ? memory.catalog() : null),
     async snapshot() {
@@ -125,10 +133,10 @@ function* settleDue(memory: StoreMemory, atUs: InstantUs): Script<readonly Catal
   const stored = memory.stored();
   const due = stored.schedules.slice(0, findFirstToCome(stored.schedules, atUs));
   if (due.length === 0) return [];
-  const { writes, begun, ended, dropped } = planToCome(stored, due);
+  const { writes, begun, ended, dropped, inherited } = planToCome(stored, due);
   yield* recordAudit(toDropEntries(stored, dropped));
   yield* beginHistory(stored);
-  yield* settleHistory(begun, [...ended.values()]);
+  yield* settleHistory({ begun, ended: [...ended.values()], inherited });
   return [...writes, ...due.map(({ id }): CatalogWrite => ({ kind: "delete_schedule", id }))];
 }
 
@@ -148,10 +156,20 @@ function* recordPrices(
   { writes, prices: stamp = {} }: CatalogChange<unknown>,
   { before, after }: { readonly before: CatalogSnapshot; readonly after: WorkingCopy },
 ) {
-  if (writes.every(({ kind }) => kind === "put_provider" || kind === "put_feed")) return;
+  const { backdated = [] } = stamp;
+  // A date alone changes the history as well.
+  const hasPrices = writes.some(({ kind }) => kind !== "put_provider" && kind !== "put_feed");
+  if (!hasPrices && backdated.length === 0) return;
   yield* beginHistory(before);
   const { atUs } = yield* changeTransaction();
-  yield* recordHistory(planHistory(before, after, { writes, stamp, atUs }), atUs);
+  const change = {
+    writes,
+    models: new Map(after.models.map((resolved) => [resolved.model.alias, resolved])),
+    atUs,
+  };
+  const inherited = planInheritance(before, after, change);
+  const known = backdated.length === 0 ? null : yield* readKnownPast(backdated, inherited);
+  yield* recordHistory(planHistory(before, after, { ...change, stamp, inherited, known }), atUs);
 }
 
 /**

@@ -5,7 +5,7 @@ import { type ScheduledChange, type ScheduledEntry, toPricePairs } from "#catalo
 import type { EndpointOverrides } from "#catalog/provider.ts";
 import type { PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import { normaliseTag } from "#kernel/tags.ts";
-import { byUnit, isUnit, type PriceSet, UNITS } from "#kernel/units.ts";
+import { byUnit, isUnit, type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import type { LimitEach, NamedTarget } from "#limits/limit.ts";
 import type { Codec } from "#storage/sql/table.ts";
 
@@ -102,6 +102,11 @@ function toVariants(json: unknown): readonly PriceVariant[] | undefined {
 function toJsonVariants(variants: readonly PriceVariant[]) {
   return variants.map(({ when, ...prices }) => ({ when: toJsonConditions(when), prices }));
 }
+
+/** Units of a newer version are left out. */
+export const OWN_UNITS = jsonOf<readonly Unit[]>((json) =>
+  Array.isArray(json) ? json.filter(isUnit) : undefined,
+);
 
 /** Prices to come: `{model, prices, variants}`, of which null is left as it is, or `{feed, entries}`. */
 export const SCHEDULE = jsonOf<ScheduledChange>(

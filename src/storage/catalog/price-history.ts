@@ -1,5 +1,7 @@
-import type { HeldPrice } from "#catalog/held-price.ts";
-import { type HistorySteps, planFirstHistory } from "#catalog/price-history.ts";
+import { type CutPrice, type KnownPast, listRepriced } from "#catalog/backdating.ts";
+import type { Backdating, HeldPrice, KnownPrice } from "#catalog/held-price.ts";
+import { type HistorySteps, planFirstHistory, planFirstInheritance } from "#catalog/price-history.ts";
+import { InheritancePast, listLookedUp, type PriceInheritance } from "#catalog/price-inheritance.ts";
 import type { EndedPrice } from "#catalog/price-schedule.ts";
 import type { CatalogPicture } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
@@ -8,36 +10,51 @@ import { count, insert, select } from "#storage/sql/rows.ts";
 import { dialectOf, one, run, type Script } from "#storage/sql/script.ts";
 import type { RowOf } from "#storage/sql/table.ts";
 import { toStoredConditions } from "./codecs.ts";
-import { priceHistory } from "./tables.ts";
+import { priceHistory, priceInheritance } from "./tables.ts";
 
 /** The prices that held, a row for each from the moment at which it began to. */
 
 /** Names and rows of one statement, as of the prices. */
 const ROWS_PER_STATEMENT = 5_000;
 
-/** Writes down the prices of before there was a history, once. */
+/** Writes down the prices of before there was a history, and what they were inherited from, once. */
 export function* beginHistory(current: CatalogPicture): Script<void> {
-  if (yield* hasHistory()) return;
-  yield* insertPrices(planFirstHistory(current));
+  if (!(yield* hasHistory())) yield* insertPrices(planFirstHistory(current));
+  if (!(yield* hasInheritance())) yield* insertInheritance(planFirstInheritance(current));
 }
 
 function* hasHistory(): Script<boolean> {
   return (yield* one("SELECT 1 FROM price_history LIMIT 1")) !== null;
 }
 
+function* hasInheritance(): Script<boolean> {
+  return (yield* one("SELECT 1 FROM price_inheritance LIMIT 1")) !== null;
+}
+
 /** Carries the steps of a change out, within its transaction. */
-export function* recordHistory({ ended, begun, superseded }: HistorySteps, atUs: InstantUs): Script<void> {
+export function* recordHistory(
+  { ended, cut, begun, inherited }: HistorySteps,
+  atUs: InstantUs,
+): Script<void> {
   yield* endPrices(ended, atUs);
-  if (superseded.length > 0) yield* supersede(superseded, atUs);
+  yield* cutPrices(cut);
   yield* insertPrices(begun);
+  yield* insertInheritance(inherited);
+}
+
+interface SettledHistory {
+  readonly begun: readonly HeldPrice[];
+  readonly ended: readonly EndedPrice[];
+  readonly inherited: readonly PriceInheritance[];
 }
 
 /** Writes down what prices to come have done since they came: those that held and ended, and those that began. */
-export function* settleHistory(begun: readonly HeldPrice[], ended: readonly EndedPrice[]): Script<void> {
+export function* settleHistory({ begun, ended, inherited }: SettledHistory): Script<void> {
   for (const [untilUs, prices] of Map.groupBy(ended, (price) => price.untilUs))
     yield* endPrices(prices, untilUs);
   // The first one first, as all others of the history.
   yield* insertPrices(begun.toReversed());
+  yield* insertInheritance(inherited);
 }
 
 function* endPrices(ended: HistorySteps["ended"], atUs: InstantUs): Script<void> {
@@ -54,43 +71,89 @@ function* endPrices(ended: HistorySteps["ended"], atUs: InstantUs): Script<void>
   }
 }
 
-/** What was known to hold from a moment on counts no more, and what held at it ends with it. Nothing that was known is lost. */
-function* supersede(backdated: HistorySteps["superseded"], atUs: InstantUs): Script<void> {
+/** Nothing that was known is lost: what no longer counts keeps the time in which it did. */
+function* cutPrices(cut: readonly CutPrice[]): Script<void> {
   const { isAnyOf } = yield* dialectOf();
-  const names = [...new Set(backdated.map(({ name }) => name))];
-  const rows = yield* select(priceHistory, `WHERE superseded_us IS NULL AND ${isAnyOf("name", "text")}`, [
-    names,
-  ]);
-  const byName = Map.groupBy(backdated, ({ name }) => name);
-  const whole: number[] = [];
-  const cut = new Map<InstantUs, number[]>();
-  const rest: HeldPrice[] = [];
-  for (const row of rows) {
-    const { when } = row;
-    if (when === undefined) continue;
-    const from = byName.get(row.name)?.find(({ covers }) => covers(row.unit, when));
-    if (from === undefined || (row.untilUs !== null && row.untilUs <= from.fromUs)) continue;
-    if (row.fromUs >= from.fromUs) whole.push(row.id);
-    else {
-      cut.getOrInsertComputed(from.fromUs, () => []).push(row.id);
-      const untilUs = row.untilUs ?? atUs;
-      rest.push({ ...row, when, fromUs: from.fromUs, untilUs, supersededUs: atUs });
-    }
+  const byEnd = Map.groupBy(cut, ({ untilUs, supersededUs = null }) => `${untilUs} ${supersededUs}`);
+  for (const ofEnd of byEnd.values()) {
+    const { untilUs = null, supersededUs = null } = ofEnd[0] ?? {};
+    yield* run(`UPDATE price_history SET until_us = ?, superseded_us = ? WHERE ${isAnyOf("id", "number")}`, [
+      untilUs,
+      supersededUs,
+      ofEnd.map(({ id }) => id),
+    ]);
   }
-  if (whole.length > 0) {
-    yield* run(
-      `UPDATE price_history SET superseded_us = ?, until_us = coalesce(until_us, ?) WHERE ${isAnyOf("id", "number")}`,
-      [atUs, atUs, whole],
-    );
-  }
-  for (const [fromUs, ids] of cut)
-    yield* run(`UPDATE price_history SET until_us = ? WHERE ${isAnyOf("id", "number")}`, [fromUs, ids]);
-  yield* insertPrices(rest);
 }
 
-function* insertPrices(
-  prices: readonly (HistorySteps["begun"][number] & Partial<Pick<HeldPrice, "untilUs" | "supersededUs">>)[],
-): Script<void> {
+function* insertInheritance(inherited: readonly PriceInheritance[]): Script<void> {
+  for (let start = 0; start < inherited.length; start += ROWS_PER_STATEMENT)
+    yield* insert(priceInheritance, inherited.slice(start, start + ROWS_PER_STATEMENT), { replaces: true });
+}
+
+/** Reads the past of the names that dates may reach; `inherited` is not stored yet. */
+export function* readKnownPast(
+  backdated: readonly Backdating[],
+  inherited: readonly PriceInheritance[],
+): Script<KnownPast> {
+  const inheritance = yield* readInheritancePast(backdated, inherited);
+  const { isAnyOf } = yield* dialectOf();
+  const firstUs = Math.min(...backdated.map(({ fromUs }) => fromUs));
+  const rows = yield* select(
+    priceHistory,
+    `WHERE superseded_us IS NULL AND (until_us IS NULL OR until_us > ?) AND ${isAnyOf("name", "text")} ORDER BY id`,
+    [firstUs, [...new Set([...inheritance.names, ...backdated.map(({ name }) => name)])]],
+  );
+  const known = rows.flatMap((row): readonly KnownPrice[] => {
+    const { when } = row;
+    return when === undefined ? [] : [{ ...row, when }];
+  });
+  return { inheritance, prices: Map.groupBy(known, ({ name }) => name) };
+}
+
+/** The names of the dates, those that looked for their prices under them, and all under which these did. */
+function* readInheritancePast(
+  backdated: readonly Backdating[],
+  inherited: readonly PriceInheritance[],
+): Script<InheritancePast> {
+  const { isAnyOf } = yield* dialectOf();
+  const models = backdated.flatMap(({ modelId }) => modelId ?? []);
+  const ofModels = yield* select(priceInheritance, `WHERE ${isAnyOf("model_id", "text")}`, [models]);
+  const dated = [...new Set([...backdated, ...ofModels].map(({ name }) => name))];
+  const heirs = yield* select(
+    priceInheritance,
+    `WHERE ${isAnyOf("name", "text")} OR ${isAnyOf("bound", "text")} OR ${isAnyOf("upstream", "text")}`,
+    [dated, dated, dated],
+  );
+  const names = new Set([...dated, ...heirs.map(({ name }) => name), ...inherited.map(({ name }) => name)]);
+  const ofNames = yield* selectInheritance([...names]);
+  const lookedUp = new Set([...ofNames, ...inherited].flatMap(listLookedUp)).difference(names);
+  return new InheritancePast([...ofNames, ...(yield* selectInheritance([...lookedUp])), ...inherited]);
+}
+
+function* selectInheritance(names: readonly string[]): Script<readonly PriceInheritance[]> {
+  const { isAnyOf } = yield* dialectOf();
+  const rows = yield* select(priceInheritance, `WHERE ${isAnyOf("name", "text")}`, [names]);
+  return rows.flatMap(toInheritance);
+}
+
+function toInheritance(row: RowOf<typeof priceInheritance>): readonly PriceInheritance[] {
+  const { ownUnits } = row;
+  return ownUnits === undefined ? [] : [{ ...row, ownUnits }];
+}
+
+/** The names that some dates reach, each with the first of them. */
+export function* readRepriced(
+  backdated: readonly Backdating[],
+  untilUs: InstantUs,
+  current: CatalogPicture,
+): Script<ReadonlyMap<string, InstantUs>> {
+  const inheritance = (yield* hasInheritance())
+    ? yield* readInheritancePast(backdated, [])
+    : new InheritancePast(planFirstInheritance(current));
+  return listRepriced(backdated, { inheritance, untilUs });
+}
+
+function* insertPrices(prices: HistorySteps["begun"]): Script<void> {
   for (let start = 0; start < prices.length; start += ROWS_PER_STATEMENT) {
     const part = prices.slice(start, start + ROWS_PER_STATEMENT);
     yield* insert(

@@ -34,6 +34,7 @@ import {
   ENDPOINTS,
   FORMER_MODELS,
   oneOfWords,
+  OWN_UNITS,
   SCHEDULE,
   TAGS,
   VARIANTS,
@@ -170,6 +171,31 @@ export const priceHistory = table(
       { name: "price_history_by_name", on: ["name", "fromUs"] },
       { name: "price_history_by_begin", on: ["fromUs", "id"] },
       { name: "price_history_in_force", on: ["name", "unit", "when"], where: "until_us IS NULL" },
+    ],
+  },
+);
+
+/** What a name took its prices from, from each moment on at which that changed: a past date of a price goes by it. */
+export const priceInheritance = table(
+  "price_inheritance",
+  {
+    name: text("name"),
+    fromUs: integer("from_us"),
+    /** Null: the name was no model. It is no foreign key: it outlives the model. */
+    modelId: orNull(text("model_id")),
+    /** Alias of the model that routes. */
+    bound: orNull(text("bound")),
+    upstream: orNull(text("upstream")),
+    /** JSON array of the units that have a row of the name itself, marks included. */
+    ownUnits: json("own_units", "array", OWN_UNITS),
+    hasOwnVariants: boolean("has_own_variants"),
+  },
+  {
+    key: ["name", "fromUs"],
+    indexes: [
+      { name: "price_inheritance_by_model", on: ["modelId"] },
+      { name: "price_inheritance_by_bound", on: ["bound"] },
+      { name: "price_inheritance_by_upstream", on: ["upstream"] },
     ],
   },
 );

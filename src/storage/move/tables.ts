@@ -20,6 +20,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   catalog("price_variants", "price variants", "name"),
   catalog("price_schedule", "prices to come", "id"),
   catalog("price_history", "price history", "id"),
+  catalog("price_inheritance", "inheritance of prices", "name, from_us"),
   catalog("pricing_feed", "price feed", "id"),
   catalog("principals", "principals", "id"),
   catalog("api_keys", "API keys", "id"),

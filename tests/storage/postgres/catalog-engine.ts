@@ -45,7 +45,7 @@ export interface PostgresStores extends OpenedCatalog {
 
 const GRACE_MS = 30_000;
 const TABLES =
-  "audit_events, sessions, login_links, oidc_subject, limits, api_keys, relay_tokens, principals, models, providers, prices, price_variants, price_history, price_schedule, pricing_feed, notices, notice_marks, kept_responses, meta, replica";
+  "audit_events, sessions, login_links, oidc_subject, limits, api_keys, relay_tokens, principals, models, providers, prices, price_variants, price_history, price_inheritance, price_schedule, pricing_feed, notices, notice_marks, kept_responses, meta, replica";
 
 let shared: Promise<TestDatabase> | null = null;
 let lanes = 0;

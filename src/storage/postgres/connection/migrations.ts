@@ -9,6 +9,7 @@ import sql0007 from "#drizzle/postgres/0007_superseded_prices.sql" with { type: 
 import sql0008 from "#drizzle/postgres/0008_audit_change.sql" with { type: "text" };
 import sql0009 from "#drizzle/postgres/0009_credential_set_at.sql" with { type: "text" };
 import sql0010 from "#drizzle/postgres/0010_former_credential.sql" with { type: "text" };
+import sql0011 from "#drizzle/postgres/0011_added_price_inheritance.sql" with { type: "text" };
 import type { Migration } from "#storage/sql/migration.ts";
 
 /** The files of drizzle/postgres in order. `drizzle/generate.ts` writes this list. */
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0008_audit_change", sql: sql0008 },
   { name: "0009_credential_set_at", sql: sql0009 },
   { name: "0010_former_credential", sql: sql0010 },
+  { name: "0011_added_price_inheritance", sql: sql0011 },
 ];

@@ -7,6 +7,7 @@ import sql0005 from "#drizzle/sqlite/0005_superseded_prices.sql" with { type: "t
 import sql0006 from "#drizzle/sqlite/0006_audit_change.sql" with { type: "text" };
 import sql0007 from "#drizzle/sqlite/0007_credential_set_at.sql" with { type: "text" };
 import sql0008 from "#drizzle/sqlite/0008_former_credential.sql" with { type: "text" };
+import sql0009 from "#drizzle/sqlite/0009_added_price_inheritance.sql" with { type: "text" };
 import type { Migration } from "#storage/sql/migration.ts";
 
 /** The files of drizzle/sqlite in order. `drizzle/generate.ts` writes this list. */
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0006_audit_change", sql: sql0006 },
   { name: "0007_credential_set_at", sql: sql0007 },
   { name: "0008_former_credential", sql: sql0008 },
+  { name: "0009_added_price_inheritance", sql: sql0009 },
 ];
