@@ -142,7 +142,7 @@ function addUnit(one: RepricedUnit, other: RepricedUnit): RepricedUnit {
 
 /**
  * `planned` when its figures are being added up or there, `running` while it is applied and `reverting` while it is taken back;
- * `failed` has changed nothing.
+ * `failed` has changed nothing, or was taken back, unless `failure` says otherwise.
  */
 export const REPRICING_STATES = ["planned", "running", "applied", "reverting", "reverted", "failed"] as const;
 export type RepricingState = (typeof REPRICING_STATES)[number];
@@ -171,7 +171,7 @@ export interface Repricing {
   readonly rowsFromUs: InstantUs;
   /** When it was applied, or taken back, last. */
   readonly changedAtUs: InstantUs | null;
-  /** Why it failed. */
+  /** Why it failed, or why it is applied although it was to be taken back. While it changes costs: it was turned back. */
   readonly failure: string | null;
 }
 

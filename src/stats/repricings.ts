@@ -24,8 +24,10 @@ import {
 const CLAIM_INTERVAL_MS = 2_000;
 /** Between two attempts at a step that failed. */
 const RETRY_INTERVAL_MS = 1_000;
-/** Attempts at a plan, which has changed nothing yet; what is being applied is tried until it succeeds. */
+/** Attempts at a plan, which has changed nothing yet. */
 const PLAN_TRIES_MAX = 3;
+/** Attempts at a step that fails although the ledger can be written, which each of them waits for. */
+const STEP_TRIES_MAX = 5;
 /** A step takes some tenths of a second. Without a limit, a database that is away would keep the process from ending. */
 const CLOSE_WAIT_MS_MAX = 2_000;
 /** Between two looks at limits while costs change. */
@@ -124,12 +126,14 @@ export class Repricings {
 
   /** Throws `repricing_not_found`, `repricing_running` and `repricing_outdated`. */
   apply(id: string, actor: Actor): Promise<Repricing> {
-    return this.#whileBeginning(() => this.#begin(id, { from: ["planned"], to: "running" }, actor));
+    return this.#whileBeginning(() => this.#begin(id, { from: ["planned", "failed"], to: "running" }, actor));
   }
 
   /** Throws as `apply`. */
   revert(id: string, actor: Actor): Promise<Repricing> {
-    return this.#whileBeginning(() => this.#begin(id, { from: ["applied"], to: "reverting" }, actor));
+    return this.#whileBeginning(() =>
+      this.#begin(id, { from: ["applied", "failed"], to: "reverting" }, actor),
+    );
   }
 
   /** Throws `repricing_not_found`. */
@@ -267,11 +271,14 @@ export class Repricings {
     return null;
   }
 
-  async #change(repricing: Repricing): Promise<void> {
+  /** What cannot go on is turned back, so that nothing of it is half done: an apply is taken back, and a revert applied again. */
+  async #change(begun: Repricing): Promise<void> {
     const { store, clock, log } = this.#deps;
-    const isApplied = repricing.state === "running";
+    let repricing = begun;
     let fromUs: InstantUs | null = null;
+    let failures = 0;
     while (!this.#isClosed) {
+      const isApplied = repricing.state === "running";
       try {
         const step: RepricingStep | null = isApplied
           ? await store.applyStep(repricing, fromUs)
@@ -279,21 +286,47 @@ export class Repricings {
         if (step === null) return;
         fromUs = step.untilUs;
         if (fromUs === null) {
-          const changedAtUs = clock.nowUs();
-          const doneCount = isApplied ? repricing.eventCount : 0;
           const found = isApplied ? await this.#findBeyond(repricing) : await this.#findGone(repricing);
-          const state = isApplied ? "applied" : "reverted";
-          await store.save({ ...repricing, ...found, state, changedAtUs, doneCount }, false);
-          log.info("re-pricing: done", { id: repricing.id, state });
-          await this.#tellDone();
-          return;
+          const isTakenBack = !isApplied && repricing.failure !== null;
+          const state = isApplied ? "applied" : isTakenBack ? "failed" : "reverted";
+          const changedAtUs = isTakenBack ? null : clock.nowUs();
+          const doneCount = isApplied ? repricing.eventCount : 0;
+          return await this.#end({ ...repricing, ...found, state, changedAtUs, doneCount });
         }
+        failures = 0;
         await this.#renew();
       } catch (cause) {
         log.warn("re-pricing: a step failed and is made again", describeCause(cause));
         await sleep(RETRY_INTERVAL_MS);
+        // Answered once the ledger can be written again: a database that is away is no reason to give up.
+        const claimed = await store.claim();
+        if (claimed?.isOwn !== true || claimed.repricing.id !== repricing.id) return;
+        failures += 1;
+        if (failures < STEP_TRIES_MAX) continue;
+        const doneCount = (await store.sumApplied(repricing.id).catch(() => null))?.requests ?? 0;
+        if (repricing.failure !== null) {
+          const changedAtUs = clock.nowUs();
+          const half = { failure: FAILURES.half, doneCount, changedAtUs };
+          return await this.#end({ ...repricing, state: "failed", ...half });
+        }
+        repricing = isApplied
+          ? { ...repricing, state: "reverting", failure: FAILURES.apply, doneCount }
+          : { ...repricing, state: "running", failure: FAILURES.revert, doneCount: 0 };
+        if (!(await store.save(repricing, true))) return;
+        this.#active = repricing;
+        fromUs = null;
+        failures = 0;
       }
     }
+  }
+
+  async #end(ended: Repricing): Promise<void> {
+    const { store, log } = this.#deps;
+    await store.save(ended, false);
+    const { id, state } = ended;
+    if (state === "failed") log.error("re-pricing: it was given up", { id });
+    else log.info("re-pricing: done", { id, state });
+    await this.#tellDone();
   }
 
   async #findBeyond({ id, figures }: Repricing): Promise<Pick<Repricing, "beyondPlan">> {
@@ -323,6 +356,15 @@ export class Repricings {
   }
 }
 
+/** Why one ended otherwise than it was to. */
+const FAILURES = {
+  apply:
+    "A part of it could not be written, and what was applied was taken back: the server's log says why. Apply it again once that is mended.",
+  revert:
+    "It could not be taken back, and is applied as before: the server's log says why. Take it back again once that is mended.",
+  half: "A part of its requests keeps the new cost, and a part the former one: take it back, or apply it, once what the server's log tells is mended.",
+} as const;
+
 /** The changes that were planned; one that is taken back leads the other way. */
 function toRepricingChange(action: AuditAction, figures: RepricingFigures): AuditChange {
   const { requests, costBeforePico, costAfterPico, unpricedBefore, unpricedAfter } = figures;
@@ -335,21 +377,23 @@ function toRepricingChange(action: AuditAction, figures: RepricingFigures): Audi
 
 function refuseBegin(
   outcome: Exclude<BeginOutcome, { readonly kind: "begun" }>,
-  { from, to }: Parameters<RepricingStore["begin"]>[1],
+  { to }: Parameters<RepricingStore["begin"]>[1],
 ): ProxyError {
   if (outcome.kind === "absent") return refuseUnknown();
   if (outcome.kind === "running") return refuseSecond();
-  return new ProxyError("repricing_outdated", tellOutdated(outcome, { from, to }));
+  return new ProxyError("repricing_outdated", tellOutdated(outcome, to === "running"));
 }
 
 function tellOutdated(
   outcome: Extract<BeginOutcome, { readonly kind: "state" | "overlap" }>,
-  { from, to }: Parameters<RepricingStore["begin"]>[1],
+  isApplied: boolean,
 ): string {
-  const isApplied = to === "running";
   if (outcome.kind === "overlap")
     return `The re-pricing ${outcome.id} has changed requests of the same time since: ${isApplied ? "plan this one again" : "revert that one first"}.`;
-  return `This re-pricing is ${outcome.state}: only one that is ${from.join(" or ")} can be ${isApplied ? "applied" : "reverted"}.`;
+  const wanted = isApplied
+    ? "is planned, or could not be applied, can be applied"
+    : "is applied, or could not be taken back, can be reverted";
+  return `This re-pricing is ${outcome.state}: only one that ${wanted}.`;
 }
 
 function refuseSecond(): ProxyError {

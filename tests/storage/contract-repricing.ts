@@ -471,6 +471,118 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
       expect(second.figures).toEqual((await repricings.get(first.id)).figures);
     });
 
+    test("a step that always fails ends it: what was applied is taken back, and it may be applied again", async () => {
+      await using engine = createEngine();
+      const failing = { apply: true };
+      let steps = 0;
+      await using bench = await openBench(engine, {
+        toStore: (store) => ({
+          ...store,
+          applyStep: (...asked) =>
+            failing.apply && (steps += 1) > 1 ? Promise.reject(new Error("no")) : store.applyStep(...asked),
+        }),
+      });
+      const { storage, repricings } = bench;
+      await recordDays(storage, 3);
+      bench.clock.now = NEW_YEAR_US + 5 * DAY_US;
+      const before = await listRows(storage);
+      const plan = await bench.planned(TERMS);
+      await repricings.apply(plan.id, ROOT);
+      const failed = await bench.reached(plan.id, "failed");
+      expect(steps).toBeGreaterThan(2);
+      expect(failed).toMatchObject({ figures: plan.figures, changedAtUs: null, doneCount: 0 });
+      expect(failed.failure).toContain("taken back");
+      expect(await listRows(storage)).toEqual(before);
+      expect(await sumCost(storage)).toBe(sum(before));
+      expect(repricings.changingId).toBeNull();
+      await engine.checkLedger();
+      expect(await codeOf(repricings.revert(plan.id, ROOT))).toBe("repricing_outdated");
+      failing.apply = false;
+      await repricings.apply(plan.id, ROOT);
+      const applied = await bench.reached(plan.id, "applied");
+      expect(applied).toMatchObject({ figures: plan.figures, failure: null });
+      expect((await listRows(storage)).map(toCost)).toEqual(before.map((row) => toCost(reprice(row))));
+      await engine.checkLedger();
+    });
+
+    test("a revert whose step always fails leaves it applied as it was; where that fails as well it has failed, and can be taken back later", async () => {
+      await using engine = createEngine();
+      const failing = { apply: false, revert: false };
+      let steps = 0;
+      await using bench = await openBench(engine, {
+        toStore: (store) => ({
+          ...store,
+          applyStep: (...asked) =>
+            failing.apply ? Promise.reject(new Error("no")) : store.applyStep(...asked),
+          revertStep: (...asked) =>
+            failing.revert && (steps += 1) > 1 ? Promise.reject(new Error("no")) : store.revertStep(...asked),
+        }),
+      });
+      const { storage, repricings } = bench;
+      await recordDays(storage, 3);
+      bench.clock.now = NEW_YEAR_US + 5 * DAY_US;
+      const before = await listRows(storage);
+      const plan = await bench.planned(TERMS);
+      await repricings.apply(plan.id, ROOT);
+      await bench.reached(plan.id, "applied");
+      const after = await listRows(storage);
+      failing.revert = true;
+      await repricings.revert(plan.id, ROOT);
+      const kept = await bench.reached(plan.id, "applied");
+      expect(steps).toBeGreaterThan(2);
+      expect(kept.failure).toContain("could not be taken back");
+      expect(kept.doneCount).toBe(plan.eventCount);
+      expect(await listRows(storage)).toEqual(after);
+      await engine.checkLedger();
+
+      failing.apply = true;
+      steps = 0;
+      await repricings.revert(plan.id, ROOT);
+      const failed = await bench.reached(plan.id, "failed");
+      expect(failed.failure).toContain("new cost");
+      expect(failed.doneCount).toBeGreaterThan(0);
+      expect(await sumCost(storage)).toBe(sum(await listRows(storage)));
+      await engine.checkLedger();
+      // It refuses no other one for ever.
+      await bench.planned(TERMS);
+      failing.apply = false;
+      failing.revert = false;
+      await repricings.revert(plan.id, ROOT);
+      expect((await bench.reached(plan.id, "reverted")).failure).toBeNull();
+      expect(await listRows(storage)).toEqual(before);
+      await engine.checkLedger();
+    });
+
+    test.skipIf(engineName !== "SQLite")(
+      "what cannot be written holds up nothing else that the writer does",
+      async () => {
+        await using engine = createEngine();
+        await using bench = await openBench(engine);
+        const { storage, repricings } = bench;
+        await recordDays(storage, 3);
+        bench.clock.now = NEW_YEAR_US + 5 * DAY_US;
+        const before = await listRows(storage);
+        const plan = await bench.planned(TERMS);
+        using database = new Database(join(engine.dataDir, "usage.db"));
+        database.run(
+          `CREATE TRIGGER broken BEFORE UPDATE ON event WHEN OLD.id >= ${NEW_YEAR_US + DAY_US}
+           BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+        );
+        await repricings.apply(plan.id, ROOT);
+        await until(
+          async () => (await repricings.get(plan.id)).doneCount > 0,
+          () => "a first day was applied",
+        );
+        await record(storage, { arrivedAtUs: NEW_YEAR_US + 4 * DAY_US });
+        const during = await listRows(storage);
+        expect(during).toHaveLength(before.length + 1);
+        await bench.reached(plan.id, "failed");
+        database.run("DROP TRIGGER broken");
+        expect(await listRows(storage)).toEqual(expect.arrayContaining([...before]));
+        await engine.checkLedger();
+      },
+    );
+
     // Two replicas of PostgreSQL take over from each other in tests/replicas.
     test.skipIf(engineName !== "SQLite")(
       "one whose server is of another database ends with its plan's figures, and refuses no other one for ever",

@@ -68,5 +68,8 @@ export function tellRepricing(terminal: Terminal, view: Json): void {
     terminal.writeMessage(`planned, nothing is changed: lockport reprice apply ${String(id)}\n`);
   else if (state === "applied")
     terminal.writeMessage(`applied; lockport reprice revert ${String(id)} takes it back\n`);
-  else terminal.writeMessage(`${String(state)}\n`);
+  else if (state === "failed" && isObject(total)) {
+    const back = view["changed_at"] === null ? "" : `, or: lockport reprice revert ${String(id)}`;
+    terminal.writeMessage(`failed: lockport reprice apply ${String(id)}${back}\n`);
+  } else terminal.writeMessage(`${String(state)}\n`);
 }

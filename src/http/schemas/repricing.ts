@@ -100,7 +100,12 @@ const ROW = {
         "Requests that could not be taken back, since their rows were removed meanwhile: they keep the cost that they were given.",
     }),
   ),
-  failure: Type.Optional(Type.String({ description: "Why it failed: nothing was changed." })),
+  failure: Type.Optional(
+    Type.String({
+      description:
+        "Why it failed, and what became of its requests; of one that is `applied`, why it could not be taken back.",
+    }),
+  ),
 };
 export const RepricingRow = view("RepricingRow", ROW);
 export const Repricing = view("Repricing", {

@@ -141,33 +141,39 @@ export function* beginRepricing({ id, holder, from, to }: BeginQuestion): Script
   yield* lockRepricings();
   const found = yield* findRepricing({ id });
   if (found === null) return { kind: "absent" };
-  const { state, figures, beyondPlan } = found;
+  const { state, figures, beyondPlan, changedAtUs } = found;
   const active = yield* findActiveId();
   if (active === id && state === to) return { kind: "begun", repricing: found };
   if (active !== null) return { kind: "running" };
-  if (!from.includes(state) || figures === null) return { kind: "state", state };
+  const isUnchanged = to === "reverting" && changedAtUs === null;
+  if (!from.includes(state) || figures === null || isUnchanged) return { kind: "state", state };
   const later = yield* findLater(found);
   if (later !== null) return { kind: "overlap", id: later };
   // Each that is taken back is one less: those whose rows are gone are left.
-  const doneCount = to === "reverting" ? figures.requests + (beyondPlan?.requests ?? 0) : 0;
+  const changedCount = state === "failed" ? found.doneCount : figures.requests + (beyondPlan?.requests ?? 0);
+  const doneCount = to === "reverting" ? changedCount : 0;
+  // One that fails with a failure of before would pass for one that was turned back.
+  const repricing: Repricing = { ...found, state: to, doneCount, failure: null };
   yield* run(
-    "UPDATE repricing SET state = ?, active = 1, holder = ?, beat = beat + 1, done_events = ? WHERE id = ?",
-    [to, holder, doneCount, id],
+    "UPDATE repricing SET state = ?, active = 1, holder = ?, beat = beat + 1, done_events = ?, body = ? WHERE id = ?",
+    [to, holder, doneCount, toBody(repricing), id],
   );
-  return { kind: "begun", repricing: { ...found, state: to, doneCount } };
+  return { kind: "begun", repricing };
 }
 
 /**
  * One that has changed events of the same time since this one was planned, or was applied: its figures, or its former classes, are
  * of before that.
  */
-function* findLater({ id, state, terms, changedAtUs }: Repricing): Script<string | null> {
-  const sinceUs = state === "planned" ? terms.plannedAtUs : (changedAtUs ?? 0);
+function* findLater({ id, terms, changedAtUs }: Repricing): Script<string | null> {
+  // One that has changed nothing, or was taken back after a failure, is as it was planned.
+  const isPlan = changedAtUs === null;
+  const sinceUs = isPlan ? terms.plannedAtUs : changedAtUs;
   const { sinceUs: fromUs, untilUs } = terms.query.window;
   const row = yield* one<{ id: string }>(
-    `SELECT id FROM repricing WHERE id <> ? AND changed_us >= ? AND (state = 'applied' OR ? = 'planned')
+    `SELECT id FROM repricing WHERE id <> ? AND changed_us >= ? AND (state IN ('applied', 'failed') OR ? = 1)
        AND (until_us IS NULL OR until_us > ?) AND (from_us IS NULL OR from_us < ?) ORDER BY number DESC LIMIT 1`,
-    [id, sinceUs, state, fromUs ?? Number.MIN_SAFE_INTEGER, untilUs ?? Number.MAX_SAFE_INTEGER],
+    [id, sinceUs, isPlan ? 1 : 0, fromUs ?? Number.MIN_SAFE_INTEGER, untilUs ?? Number.MAX_SAFE_INTEGER],
   );
   return row?.id ?? null;
 }

@@ -3,7 +3,7 @@ import { changeCosts } from "#storage/cells/counting.ts";
 import { replaceCells } from "#storage/cells/stored-cells.ts";
 import { all, one, run, type Script } from "#storage/sql/script.ts";
 import { InternedRows } from "#storage/writer/interning.ts";
-import type { InTurn, WriterEngine } from "#storage/writer/writer-engine.ts";
+import { type InTurn, SupersededError, type WriterEngine } from "#storage/writer/writer-engine.ts";
 import { unpackTotals, type WantedClass } from "./event-changes.ts";
 import {
   beginRepricing,
@@ -63,7 +63,7 @@ export class RepricingWriter {
   }
 
   async write(write: StretchWrite): Promise<StretchOutcome> {
-    const make = async (engine: WriterEngine) => {
+    const make = async (engine: WriterEngine): Promise<StretchOutcome | { readonly cause: unknown }> => {
       try {
         // Committed before: other writers that name the same classes do not wait for the stretch.
         const classIds = await engine.transact(() => this.#intern(write.stretch.changes.classes));
@@ -72,11 +72,15 @@ export class RepricingWriter {
         this.#priceSets.ids.clear();
         this.#classes.ids.clear();
         if (cause instanceof StretchMovedError) return "moved";
-        throw cause;
+        if (cause instanceof SupersededError) throw cause;
+        return { cause };
       }
     };
     const beside = await this.#inTurn((engine) => (engine.isShared ? engine : null));
-    return beside === null ? this.#inTurn(make) : make(beside);
+    const outcome = await (beside === null ? this.#inTurn(make) : make(beside));
+    // Thrown behind its turn: a step that throws is made until it succeeds, and all others wait for that.
+    if (typeof outcome !== "string") throw outcome.cause;
+    return outcome;
   }
 
   #transact<Answer>(toScript: (holder: number) => Script<Answer>): Promise<Answer> {

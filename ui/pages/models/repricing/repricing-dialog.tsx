@@ -54,10 +54,10 @@ export function RepricingDialog({ row, onClose, onPlanAgain }: RepricingDialogPr
           {isRested && (data.state === "reverted" || data.state === "failed") && (
             <Button onClick={onPlanAgain}>Plan again</Button>
           )}
-          {isRested && data.state === "applied" && (
+          {isRested && data.state !== "reverted" && data.changed_at !== null && (
             <Button onClick={() => setAsked("revert")}>Take it back</Button>
           )}
-          {isRested && data.state === "planned" && (data.total?.requests ?? 0) > 0 && (
+          {isRested && /planned|failed/.test(data.state) && (data.total?.requests ?? 0) > 0 && (
             <Button variant="primary" onClick={() => setAsked("apply")}>
               Apply
             </Button>
@@ -74,7 +74,7 @@ export function RepricingDialog({ row, onClose, onPlanAgain }: RepricingDialogPr
         )}
         {shown.failure !== undefined && (
           <p role="alert" className="rounded-card bg-bad-soft p-3">
-            {shown.failure} Nothing was changed.
+            {shown.failure} {shown.total === null && "Nothing was changed."}
           </p>
         )}
         {shown.rows_from !== undefined && (
