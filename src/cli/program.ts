@@ -148,6 +148,8 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
   const style = createStyle(env, screens.data);
   const prefix = toPrefix(terminal);
   const program = new Command("lockport")
+    // With that of `errors`: its options would else be its own behind `errors clients`, too.
+    .enablePositionalOptions()
     .description("A self-hosted model-routing proxy.")
     .version(
       `lockport ${PRODUCT_VERSION} (${PRODUCT_COMMIT === null ? "" : `commit ${PRODUCT_COMMIT}, `}interface ${INTERFACE_VERSION})`,

@@ -2,8 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import Papa from "papaparse";
+import { listRouteCommands } from "#cli/commands/route-commands.ts";
 import { groupByTag } from "#cli/commands/usage.ts";
 import { RELAY_SENTINEL } from "#cli/input/report.ts";
+import { writeRows } from "#cli/routes/answer.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import type { Route } from "#http/door/route.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { isOnPostgres } from "../support/engine.ts";
@@ -489,6 +493,65 @@ describe("why", () => {
       );
       expect(rows.find((row) => row.startsWith("priced|"))).toMatch(/\$0\.008\|\$0\.008\|\$0\.00\|/);
     }
+  });
+});
+
+test("why has the models that its answer leaves out as one row before the total, and no such row where it has all", () => {
+  const route = { method: "GET", path: "/stats/cost-change", tag: "Statistics" } as Route;
+  const [why] = listRouteCommands([route]);
+  const toChange = (difference: number) => ({ before: {}, now: {}, difference, terms: {} });
+  const write = (others: object | null) => {
+    let text = "";
+    const terminal = {
+      columns: null,
+      env: {},
+      screens: { data: false, messages: false },
+      writeData: (data: string) => void (text += data),
+    };
+    const body = {
+      models: [{ model: "a", ...toChange(3) }],
+      other_models: others,
+      total: toChange(5),
+    };
+    writeRows(terminal as unknown as Terminal, body, why!.table!);
+    return text
+      .split("\n")
+      .slice(1, -1)
+      .map((line) => line.split(/\s{2,}|\t/)[0]);
+  };
+  expect(write(toChange(2))).toEqual(["a", "all others", "total"]);
+  expect(write(null)).toEqual(["a", "total"]);
+});
+
+describe("errors", () => {
+  test("clients and retries answer alike either way, with whom they tell of and no cost of what used nothing", async () => {
+    // One failure is neither.
+    expect(await eachJson("errors clients --since 2026-03-01")).toMatchObject({ clients: [] });
+    const { storms, total } = await eachJson("errors retries --since 2026-03-01");
+    expect({ storms, total }).toEqual({ storms: [], total: { storms: 0, attempts: 0, cost: null } });
+    for (const { code, data } of await eachWay("errors --since 2026-03-01")) {
+      expect(code).toBe(0);
+      expect(data).toContain("429");
+    }
+  });
+
+  test("retries shows a storm, and no cost where no attempt told a usage", async () => {
+    await onItsOwn(async () => {
+      for (let attempt = 0; attempt < 5; attempt += 1)
+        expect(await chat(installation.app, "priced", { content: "refuse" })).toBe(429);
+      await untilApplied(installation.app.url);
+      for (const { code, data } of await eachWay("errors retries")) {
+        expect(code).toBe(0);
+        const [head, ...rows] = data
+          .trim()
+          .split("\n")
+          .map((line) => line.trim().split(/\s{2,}/));
+        expect(rows).toHaveLength(1);
+        const cellOf = (name: string) => rows[0]![head!.indexOf(name)];
+        expect([cellOf("PRINCIPAL"), cellOf("MODEL"), cellOf("COST")]).toEqual(["admin", "priced", "-"]);
+        expect(Number(cellOf("ATTEMPTS"))).toBeGreaterThanOrEqual(5);
+      }
+    });
   });
 });
 

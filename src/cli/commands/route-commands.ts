@@ -50,6 +50,7 @@ const COST_CHANGE = {
     "terms.unexplained as unexplained",
   ],
   spare: ["before", "now"],
+  others: "other_models",
   total: "total",
 };
 const COST_CHANGE_HELP =
@@ -188,7 +189,6 @@ const COMMANDS: readonly RouteCommand[] = [
         "cost",
       ],
       spare: ["input", "client", "last"],
-      total: "total",
     },
     help: LAST_30_DAYS,
     examples: ["lockport errors retries", "lockport errors retries --since 1h --model gpt-5"],

@@ -15,6 +15,8 @@ export interface TableShape {
   readonly columns: readonly string[];
   /** Columns that a narrow screen leaves out, the first of these first; absent: all but two, the last first. */
   readonly spare?: readonly string[];
+  /** A field that holds the sums of the rows that the answer leaves out; null where it has all. */
+  readonly others?: string;
   /** A field that holds the sums of all rows. */
   readonly total?: string;
 }
@@ -28,8 +30,11 @@ interface Column {
 /** Rows of an answer as a table. */
 export function writeRows(terminal: Terminal, body: Json, shape: TableShape): readonly Json[] {
   const rows = findRows(body, shape.rows);
-  const total = shape.total === undefined ? undefined : body[shape.total];
-  const sums = isObject(total) && rows.length > 0 ? [total] : [];
+  const toSum = (field: string | undefined, name: string) => {
+    const sum = field === undefined ? undefined : body[field];
+    return isObject(sum) && rows.length > 0 ? [{ name, sum }] : [];
+  };
+  const sums = [...toSum(shape.others, "all others"), ...toSum(shape.total, "total")];
   const columns = shape.columns
     .flatMap((column) => toColumns(column, rows))
     .filter(({ field, isOptional }) => !isOptional || rows.some((row) => find(row, field) !== undefined));
@@ -44,7 +49,7 @@ export function writeRows(terminal: Terminal, body: Json, shape: TableShape): re
       .toReversed();
   writeTable(terminal, {
     heading: columns.map(({ heading }) => heading.toUpperCase()),
-    rows: [...rows.map(show), ...sums.map((row) => show(row).with(0, "total"))],
+    rows: [...rows.map(show), ...sums.map(({ name, sum }) => show(sum).with(0, name))],
     right: new Set(columns.flatMap((column, index) => (isFigure(column) ? [index] : []))),
     spare: spare
       .map((heading) => columns.findIndex((column) => column.heading === heading))
@@ -87,6 +92,8 @@ function toFigure(terminal: Terminal, field: string, row: Json): string {
   if (field.endsWith("share") && typeof value === "number") return `${(value * 100).toFixed(1)}%`;
   // A missing price is one reason of several for these.
   if (field.startsWith("cache.") && value === null) return "-";
+  // No attempt of a storm told a usage: there is nothing that lacks a price.
+  if (field === "cost" && value === null && row["input_tokens"] === null) return "-";
   if (MONEY.test(field))
     return typeof value === "number" || (value === null && row["requests"] !== 0)
       ? toAmount(typeof value === "number" ? value : null)

@@ -118,6 +118,8 @@ export function addRouteCommand(
   // `lockport my keys` alone lists them.
   const isDefault = parent !== program && args.length === 0 && DEFAULT_VERBS.has(verb) && words.length > 2;
   const command = addCommand(parent, [verb, ...args].join(" "), about, { isDefault });
+  // `errors clients --json`: without it `errors` would take the options of the commands below it for its own.
+  command.enablePositionalOptions();
   if (preset.short !== undefined) command.summary(preset.short);
   addFlags(command, flags);
   if (isAsking(preset, route)) {
