@@ -8,6 +8,7 @@ import {
   formatMoneyExact,
 } from "../text/format.ts";
 import { Badge } from "./chip.tsx";
+import { classNames } from "./class-names.ts";
 import { Absent } from "./empty.tsx";
 
 export interface CostProps {
@@ -43,10 +44,15 @@ export function Cost({
       title={isPartial ? `${exact}, without the units that have no price` : exact}
     >
       {dollars}.
-      <span className="cost-decimals">
+      <span
+        className={classNames(
+          "cost-decimals",
+          isPartial && "after:absolute after:text-warn after:content-['+']",
+        )}
+        // Inline, and no box of that width: a screen reader would read the amount in two.
+        style={{ paddingRight: `calc(var(--decimals) * 0.64em - ${decimals.length}ch)` }}
+      >
         {decimals}
-        {/* No width of its own: it moves no decimal point. */}
-        {isPartial && <span className="inline-block w-0 text-warn">+</span>}
       </span>
     </span>
   );

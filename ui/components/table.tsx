@@ -104,7 +104,8 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
         aria-rowcount={virtual ? rows.length + 1 : undefined}
         className={classNames(
           "w-full text-left",
-          isFixed && "min-w-max table-fixed",
+          // Its `max-content` is endless in Firefox, which then shows the first column alone.
+          isFixed && "min-w-min table-fixed",
           card !== undefined && "table-fixed",
         )}
       >
