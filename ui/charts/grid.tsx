@@ -103,6 +103,7 @@ export function ClassLegend({ scale, shades, format, children }: ClassLegendProp
               />
             ))}
           </svg>
+          <span className="sr-only"> to </span>
           {format(scale.max)}
         </span>
       )}

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { useId } from "react";
 import { Icon, type IconName } from "../components/icon.tsx";
 
 export interface NavigationItem {
@@ -74,12 +75,16 @@ interface GroupProps {
 }
 
 function Group({ heading, pages, onNavigate }: GroupProps) {
+  const id = useId();
   return (
     <div>
+      {/* No heading: the first one that is read is the page's. */}
       {heading !== undefined && (
-        <h2 className="px-2 pb-1 text-xs font-medium tracking-wide text-ink-faint">{heading}</h2>
+        <p id={id} className="px-2 pb-1 text-xs font-medium tracking-wide text-ink-faint">
+          {heading}
+        </p>
       )}
-      <ul className="flex flex-col gap-0.5">
+      <ul aria-labelledby={heading && id} className="flex flex-col gap-0.5">
         {pages.map((page) => (
           <li key={page.to}>
             <Link
