@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { createSystemClock, formatInstant } from "#kernel/clock.ts";
+import { formatInstant } from "#kernel/clock.ts";
 import type { AppliedPrices, ModelPrices, PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import { picoToNumber, type PriceSet } from "#kernel/units.ts";
 import type { ReportedUsage } from "#usage/event.ts";
-import { startApp, type TestApp } from "../support/app.ts";
 import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
 import { until } from "../support/waiting.ts";
+import { KilledServer } from "./killed-server.ts";
 import { type Answered, arbitraryConditions, arbitraryModelPrices, toApplied, toMoney } from "./pricing.ts";
 import { readSettings } from "./settings.ts";
 
@@ -19,11 +19,13 @@ const TEST_MS_MAX = 300_000 * Math.max(1, scale / 10);
 /** `m` routes, and `n` is a name for it: it has the variants of `m` until it has some of its own. */
 type Step =
   /** Prices of `m` from now on, from a moment to come on, or from one that has passed. */
-  | { readonly kind: "prices"; readonly prices: ModelPrices; readonly fromInUs: number }
+  | { readonly kind: "prices"; readonly prices: ModelPrices; readonly fromInUs: number; readonly kill: Kill }
   | { readonly kind: "reprice"; readonly repricing: AskedRepricing }
   /** Takes the last re-pricing back that is applied. */
-  | { readonly kind: "revert" }
-  | { readonly kind: "own"; readonly variants: readonly PriceVariant[] }
+  | { readonly kind: "revert"; readonly kill: Kill }
+  | { readonly kind: "own"; readonly variants: readonly PriceVariant[]; readonly kill: Kill }
+  /** The server is killed while it has nothing to do. */
+  | { readonly kind: "kill" }
   | {
       readonly kind: "request";
       readonly model: "m" | "n";
@@ -35,11 +37,15 @@ type Step =
       readonly waitUs: number;
     };
 
+/** When the server is killed that was asked for a change: at once, or once it has accepted it and may be in the middle. */
+type Kill = "asked" | "accepted" | null;
+
 interface AskedRepricing {
   readonly prices: "history" | { readonly m?: ModelPrices; readonly n?: ModelPrices };
   readonly isUnpricedOnly: boolean;
   readonly tier: string | undefined;
   readonly isApplied: boolean;
+  readonly kill: Kill;
 }
 
 const tokens = fc.integer({ min: 1, max: 60_000 });
@@ -54,17 +60,24 @@ const quantities = fc.record(
   },
   { requiredKeys: ["input_tokens", "output_tokens"] },
 );
+const toKill = (every: number): fc.Arbitrary<Kill> =>
+  fc.oneof(
+    { weight: every - 1, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.constantFrom("asked", "accepted") },
+  );
 const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("kill") }) },
   {
-    weight: 2,
+    weight: 24,
     arbitrary: fc.record({
       kind: fc.constant("prices"),
       prices: arbitraryModelPrices,
       fromInUs: fc.oneof(fc.constant(0), fc.integer({ min: -60 * HOUR_US, max: 60 * HOUR_US })),
+      kill: toKill(40),
     }),
   },
   {
-    weight: 1,
+    weight: 12,
     arbitrary: fc.record({
       kind: fc.constant("reprice"),
       repricing: fc.record({
@@ -77,19 +90,21 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         isUnpricedOnly: fc.boolean(),
         tier: fc.constantFrom(undefined, undefined, "standard", "flex"),
         isApplied: fc.constantFrom(true, true, false),
+        kill: toKill(6),
       }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("revert") }) },
+  { weight: 12, arbitrary: fc.record({ kind: fc.constant("revert"), kill: toKill(6) }) },
   {
-    weight: 1,
+    weight: 12,
     arbitrary: fc.record({
       kind: fc.constant("own"),
       variants: arbitraryModelPrices.map(({ variants }) => variants),
+      kill: toKill(40),
     }),
   },
   {
-    weight: 6,
+    weight: 72,
     arbitrary: fc.record({
       kind: fc.constant("request"),
       model: fc.constantFrom("m", "n"),
@@ -103,11 +118,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 let upstream: ScriptedUpstream;
-let app: TestApp;
+const server = new KilledServer();
 let answer: object = {};
-let aheadUs = 0;
-const clock = createSystemClock();
-const nowUs = () => clock.nowUs() + aheadUs;
 
 beforeAll(async () => {
   upstream = await startUpstream({
@@ -120,19 +132,32 @@ beforeAll(async () => {
       return call.endStream();
     },
   });
-  app = await startApp({}, { clock: { ...clock, nowUs } });
+  await server.start();
   await send("POST", "/admin/v1/providers", { name: "up", base_url: upstream.baseUrl });
 });
 afterAll(async () => {
-  await app.stop();
+  await server.stop();
   await upstream.stop();
 });
 
 async function send(method: string, path: string, body?: object): Promise<any> {
-  const response = await app.api(method, path, body);
+  const response = await server.api(method, path, body);
   const read = await response.json();
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(read)}`);
   return read;
+}
+
+/** Asks for a change whose server may be killed; one that the next server has not made is asked for again. */
+async function change(
+  asked: () => Promise<unknown>,
+  kill: Kill,
+  isMade: () => Promise<boolean>,
+): Promise<void> {
+  if (kill === null) return void (await asked());
+  const answered = asked().catch(() => undefined);
+  if (kill === "accepted") await answered;
+  await server.kill();
+  if (!(await isMade())) await asked();
 }
 
 /** What has no price is left out. */
@@ -198,8 +223,9 @@ class Timeline<Value> {
     return this.#spans.some(({ fromUs, value }) => fromUs <= instantUs && isSome(value));
   }
 
-  at(instantUs: number): Value | undefined {
-    return this.#spans.findLast(({ fromUs }) => fromUs <= instantUs)?.value;
+  toFinder(): (instantUs: number) => Value | undefined {
+    const spans = this.#spans;
+    return (instantUs) => spans.findLast(({ fromUs }) => fromUs <= instantUs)?.value;
   }
 }
 
@@ -210,6 +236,8 @@ class Scene {
   readonly #applied: { readonly id: string; readonly former: readonly Known[] }[] = [];
   readonly #names: { readonly m: string; readonly n: string };
   requests: readonly Known[] = [];
+  /** Requests whose rows are not compared yet: their server may not have stored them. */
+  #sent: Sent[] = [];
   /** Requests that a re-pricing gave a price by the request. */
   givenCount = 0;
 
@@ -226,9 +254,17 @@ class Scene {
   }
 
   findPrices(model: "m" | "n", atUs: number): ModelPrices {
-    const prices = this.#prices.at(atUs) ?? { prices: {}, variants: [] };
-    const own = model === "n" ? (this.#own.at(atUs) ?? []) : [];
-    return own.length > 0 ? { ...prices, variants: own } : prices;
+    return this.#toFinder(model)(atUs);
+  }
+
+  /** Finds the prices by what is known by now, whatever is dated back later. */
+  #toFinder(model: "m" | "n"): (atUs: number) => ModelPrices {
+    const [findPrices, findOwn] = [this.#prices.toFinder(), this.#own.toFinder()];
+    return (atUs) => {
+      const prices = findPrices(atUs) ?? { prices: {}, variants: [] };
+      const own = model === "n" ? (findOwn(atUs) ?? []) : [];
+      return own.length > 0 ? { ...prices, variants: own } : prices;
+    };
   }
 
   /** A history tells nothing of what ended before the first price that it has. */
@@ -242,35 +278,60 @@ class Scene {
 
   async take(next: Step): Promise<void> {
     const { m, n } = this.#names;
-    const atUs = nowUs();
+    if (next.kind !== "request") await this.settle();
+    if (next.kind === "kill") return server.kill();
+    const atUs = await server.advance(next.kind === "request" ? next.waitUs : 0);
     if (next.kind === "prices") {
       const fromUs = atUs + next.fromInUs;
-      await send("PATCH", `/admin/v1/models/${m}`, {
+      const patch = {
         pricing: toPricing(next.prices.prices),
         price_variants: toWireVariants(next.prices.variants),
         ...(next.fromInUs !== 0 && { effective_from: formatInstant(fromUs) }),
-      });
+      };
+      await this.#patch(m, patch, next.kill);
       this.#prices.set(fromUs, next.prices, atUs);
     } else if (next.kind === "own") {
-      await send("PATCH", `/admin/v1/models/${n}`, { price_variants: toWireVariants(next.variants) });
+      await this.#patch(n, { price_variants: toWireVariants(next.variants) }, next.kill);
       this.#own.set(atUs, next.variants, atUs);
     } else if (next.kind === "request") {
-      aheadUs += next.waitUs;
-      const made = await request(this.#names[next.model], next, (endedAtUs) =>
-        this.findPrices(next.model, endedAtUs),
-      );
-      this.requests = [...this.requests, made];
+      this.#sent.push(await request(this.#names[next.model], next, this.#toFinder(next.model)));
     } else if (next.kind === "reprice") await this.#reprice(next.repricing);
     else {
       const last = this.#applied.pop();
       if (last === undefined) return;
-      await send("POST", `/admin/v1/repricing/${last.id}/revert`);
+      await this.#change(last.id, { to: "revert", from: "applied", kill: next.kill });
       await toRested(last.id, "reverted");
       this.#replace(last.former);
     }
   }
 
-  async #reprice({ prices, isUnpricedOnly, tier, isApplied }: AskedRepricing): Promise<void> {
+  /** Compares the rows of all that was sent since. */
+  async settle(): Promise<void> {
+    for (const sent of this.#sent) this.requests = [...this.requests, await compareRow(sent)];
+    this.#sent = [];
+  }
+
+  /** The same prices once more change nothing. */
+  #patch(model: string, patch: object, kill: Kill): Promise<void> {
+    return change(
+      () => send("PATCH", `/admin/v1/models/${model}`, patch),
+      kill,
+      async () => false,
+    );
+  }
+
+  #change(
+    id: string,
+    { to, from, kill }: { to: "apply" | "revert"; from: string; kill: Kill },
+  ): Promise<void> {
+    return change(
+      () => send("POST", `/admin/v1/repricing/${id}/${to}`),
+      kill,
+      async () => (await send("GET", `/admin/v1/repricing/${id}`)).state !== from,
+    );
+  }
+
+  async #reprice({ prices, isUnpricedOnly, tier, isApplied, kill }: AskedRepricing): Promise<void> {
     const { m, n } = this.#names;
     const named = Object.entries(prices === "history" ? {} : prices).map(([name, model]) => [
       name === "m" ? m : n,
@@ -305,7 +366,7 @@ class Scene {
       unpriced: (becomes?.unpriced ?? 0) - (was?.unpriced ?? 0),
     });
     if (!isApplied) return;
-    await send("POST", `/admin/v1/repricing/${id}/apply`);
+    await this.#change(id, { to: "apply", from: "planned", kill });
     expect((await toRested(id, "applied")).total).toEqual(plan.total);
     this.#applied.push({ id, former });
     this.givenCount += after.filter(
@@ -374,7 +435,7 @@ async function toRested(id: string, state: string): Promise<any> {
 }
 
 test(
-  "rows, reports, limits and statements have what sections 1 to 3 say, whatever prices, dates, re-pricings and reverts come between requests",
+  "rows, reports, limits and statements have what sections 1 to 3 say, whatever prices, dates, re-pricings, reverts and kills come between requests",
   async () => {
     const sequences = fc.sample(fc.array(step, { minLength: 8, maxLength: 24 }), {
       numRuns: SEQUENCES * scale,
@@ -387,6 +448,7 @@ test(
       const scene = await Scene.make(index);
       scenes.push(scene);
       for (const next of steps) await scene.take(next);
+      await scene.settle();
       await scene.expectRows();
     }
     const all = scenes.flatMap(({ requests }) => requests);
@@ -411,26 +473,31 @@ test(
     // One in some thirty sequences has such a re-pricing.
     if (sequences.length >= SURELY_GIVEN)
       expect(scenes.reduce((sum, { givenCount }) => sum + givenCount, 0)).toBeGreaterThan(0);
+    console.log(`money: ${sequences.length} sequences, ${all.length} requests, ${server.kills} kills`);
     // Priced and unpriced ones are both among them.
     expect(Math.min(unpriced, all.length - unpriced)).toBeGreaterThan(0);
   },
   TEST_MS_MAX,
 );
 
-/** Sends a request and compares its row. */
-async function request(
-  model: string,
-  asked: Extract<Step, { kind: "request" }>,
-  findPrices: (endedAtUs: number) => ModelPrices,
-): Promise<Known> {
+interface Sent {
+  readonly id: string | null;
+  readonly asked: Extract<Step, { kind: "request" }>;
+  readonly findPrices: (endedAtUs: number) => ModelPrices;
+}
+
+async function request(model: string, asked: Sent["asked"], findPrices: Sent["findPrices"]): Promise<Sent> {
   answer = toAnswer(asked);
-  const response = await app.api("POST", "/v1/chat/completions", {
+  const response = await server.api("POST", "/v1/chat/completions", {
     model,
     stream: asked.stream,
     messages: [],
   });
   await response.text();
-  const id = response.headers.get("x-proxy-request-id");
+  return { id: response.headers.get("x-proxy-request-id"), asked, findPrices };
+}
+
+async function compareRow({ id, asked, findPrices }: Sent): Promise<Known> {
   let row: any = null;
   const isThere = async () => {
     ({ request: row } = await send("GET", `/stats/requests/${id}`).catch(() => ({ request: null })));
