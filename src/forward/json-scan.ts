@@ -40,6 +40,8 @@ export type ScannedText = ScannedObject | { readonly kind: "other" };
 export const NAMED_MEMBERS_MAX = 64;
 
 const STACK_DEPTH_INITIAL = 64;
+/** For scans that run to their end at once. One that goes deeper makes itself a larger one. */
+const SHARED_STACK = new Uint8Array(STACK_DEPTH_INITIAL);
 const IN_ARRAY = 1;
 const IN_OBJECT = 2;
 
@@ -49,7 +51,7 @@ const IN_OBJECT = 2;
  * Agrees with `JSON.parse` about what is valid. Throws `invalid_json`.
  */
 export function scanJson(text: Uint8Array, names: readonly string[]): ScannedText {
-  return new JsonScan(text, names).run(Number.POSITIVE_INFINITY) ?? refuse("it has no end");
+  return new JsonScan(text, names, SHARED_STACK).run(Number.POSITIVE_INFINITY) ?? refuse("it has no end");
 }
 
 /** `scanJson` in parts. */
@@ -60,7 +62,7 @@ export class JsonScan {
   readonly #members: Member[] = [];
   #isEmpty = true;
   #closingAt = 0;
-  #stack = new Uint8Array(STACK_DEPTH_INITIAL);
+  #stack: Uint8Array<ArrayBuffer>;
   #depth = 0;
   #at: number;
   /** True when a value ends at `#at`; else one begins there. */
@@ -72,8 +74,9 @@ export class JsonScan {
   #memberStart = 0;
   #itemCount: number | null = null;
 
-  constructor(text: Uint8Array, names: readonly string[]) {
+  constructor(text: Uint8Array, names: readonly string[], stack = new Uint8Array(STACK_DEPTH_INITIAL)) {
     if (!isUtf8(text)) refuse("it is not UTF-8");
+    this.#stack = stack;
     this.#text = text;
     this.#names = names;
     this.#at = skipBlank(text, 0);

@@ -15,7 +15,7 @@ export interface Metering {
   /** As the meter's; of a compressed body it may lag behind. */
   readonly awaitsUsage: boolean;
   /** As the meter's, of all that was pushed. A promise where a compressed body is still being decoded. */
-  response(): ToldResponse | null | Promise<ToldResponse | null>;
+  readonly response: ToldResponse | null | Promise<ToldResponse | null>;
   /** Called once, when no chunk comes any more, however the response ended. Never rejects. */
   finish(): MeterReading | Promise<MeterReading>;
 }
@@ -34,7 +34,7 @@ function isMedia({ contentType }: Pick<UpstreamHead, "contentType">): boolean {
 const UNMETERED: Metering = {
   push: () => null,
   awaitsUsage: false,
-  response: () => null,
+  response: null,
   finish: () => ({ usage: null, errorKind: null, complete: false }),
 };
 
@@ -63,33 +63,8 @@ export function createRelayMetering(
 
 function watch(meter: Meter, { contentEncoding, lengthBytes }: UpstreamHead): Metering {
   return contentEncoding === null || isPlain(contentEncoding)
-    ? new PlainMetering(meter)
+    ? meter
     : new EncodedMetering(meter, { contentEncoding, lengthBytes });
-}
-
-class PlainMetering implements Metering {
-  readonly #meter: Meter;
-
-  constructor(meter: Meter) {
-    this.#meter = meter;
-  }
-
-  push(chunk: Uint8Array): null {
-    this.#meter.push(chunk);
-    return null;
-  }
-
-  get awaitsUsage(): boolean {
-    return this.#meter.awaitsUsage;
-  }
-
-  response(): ToldResponse | null {
-    return this.#meter.response;
-  }
-
-  finish(): MeterReading {
-    return this.#meter.finish();
-  }
 }
 
 interface EncodedBody {
@@ -113,7 +88,11 @@ class EncodedMetering implements Metering {
     return this.#meter.awaitsUsage;
   }
 
-  async response(): Promise<ToldResponse | null> {
+  get response(): Promise<ToldResponse | null> {
+    return this.#toResponse();
+  }
+
+  async #toResponse(): Promise<ToldResponse | null> {
     await this.#decoder?.caughtUp();
     return this.#meter.response;
   }

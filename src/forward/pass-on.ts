@@ -123,7 +123,7 @@ class PassedOn implements TeeOptions {
   /** Holds back the bytes that complete the event which tells an id: a reader of the stream has none of it before. */
   async #hear(responses: ResponseWatch, lagging: Promise<void> | null): Promise<void> {
     if (lagging !== null) await lagging;
-    const response = await this.#metering.response();
+    const response = await this.#metering.response;
     if (response !== null) await responses.told(response);
   }
 

@@ -67,9 +67,11 @@ export async function parseLargeBody(body: Uint8Array, endpoint: EndpointName): 
 }
 
 function findOptions(scanned: ScannedText): Member | null {
-  return scanned.kind === "object"
-    ? (scanned.members.findLast(({ name }) => name === "stream_options") ?? null)
-    : null;
+  return scanned.kind === "object" ? (scanned.members.findLast(isOptions) ?? null) : null;
+}
+
+function isOptions({ name }: Member): boolean {
+  return name === "stream_options";
 }
 
 function toValue(body: Uint8Array, { start, end }: Span): Uint8Array {

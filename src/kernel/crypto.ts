@@ -65,7 +65,7 @@ function createBox(secret: Uint8Array, formerTokenKeys: readonly Uint8Array[]): 
     return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES)), decipher.final()]).toString("utf8");
   };
   return {
-    hashToken: (token) => hmacSha256(tokenKey, token).toString("hex"),
+    hashToken: (token) => new Bun.CryptoHasher("sha256", tokenKey).update(token).digest("hex"),
     formerHashes: (token) => formerTokenKeys.map((key) => hmacSha256(key, token).toString("hex")),
     hashResponseId: (id) => [
       hmacSha256(responseKey, id).toString("hex"),

@@ -350,8 +350,10 @@ export function picoToNumber(amount: Pico): number {
 
 /** The exact amount, from 0 on, as a decimal without an exponent and without trailing zeros: `0.00042`. */
 export function picoToDecimal(amount: Pico): string {
-  return toDecimals(amount).replace(/\.?0+$/, "");
+  return toDecimals(amount).replace(TRAILING_ZEROS, "");
 }
+
+const TRAILING_ZEROS = /\.?0+$/;
 
 function toDecimals(amount: Pico): string {
   const digits = amount.toString().padStart(PICO_DIGITS + 1, "0");

@@ -17,9 +17,9 @@ export interface MeterReading {
   /** True when a stream's last event was seen, or a unary body was read as JSON: its reader has had the whole answer. */
   readonly complete: boolean;
   /** True when all of the usage was told before the answer: more of it was to come. */
-  readonly isUsageBegun?: boolean;
+  readonly isUsageBegun?: boolean | undefined;
   /** The model that a messages answer names; absent where it names none. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** The service tier (`toTier`); absent for the standard one. */
   readonly tier?: string | undefined;
   /** The region of inference (`toGeoName`); absent for a standard one. */
@@ -27,13 +27,13 @@ export interface MeterReading {
   /** What the provider says that the request costs; absent where it says nothing. */
   readonly costReportedPico?: Pico | undefined;
   /** Absent for an answer that is no response of the Responses API. */
-  readonly response?: ToldResponse;
+  readonly response?: ToldResponse | undefined;
 }
 
 /** Bytes in, quantities out. Pure: no stream, no clock, no store. Never throws, whatever the bytes are. */
 export interface Meter {
-  /** The next bytes of the decoded body, cut anywhere. A short piece may be kept until the end, and must not be changed. */
-  push(bytes: Uint8Array): void;
+  /** The next bytes of the decoded body, cut anywhere. A short piece may be kept until the end, and must not be changed. Null: it has read them. */
+  push(bytes: Uint8Array): null;
   /** True once a stream has told all of its answer, as long as the usage of it is still to come. */
   readonly awaitsUsage: boolean;
   /** The response that the bytes so far have told; null before, and always for an answer that is no stream. */
@@ -99,9 +99,10 @@ class StreamMeter implements Meter, SseSink {
     this.#parser = createSseParser(this, SHORT_EVENT_BYTES_MAX);
   }
 
-  push(bytes: Uint8Array): void {
+  push(bytes: Uint8Array): null {
     this.#parser.push(bytes);
     this.#dialect.telling.forget();
+    return null;
   }
 
   get awaitsUsage(): boolean {
@@ -116,15 +117,13 @@ class StreamMeter implements Meter, SseSink {
   finish(): MeterReading {
     this.#parser.finish();
     if (this.#statusCode >= ERROR_STATUS_MIN) this.#errorKind ??= toErrorKind(this.#statusCode, undefined);
-    return {
-      usage: this.#accumulator.total(),
+    return toReading(this.#accumulator, this.#tier, {
       errorKind: this.#errorKind,
       complete: this.#complete,
-      ...(this.#isUsageBegun && { isUsageBegun: true }),
-      ...(this.#model !== null && { model: this.#model }),
-      ...(this.#response !== null && { response: this.#response }),
-      ...readConditions(this.#accumulator, this.#tier),
-    };
+      isUsageBegun: this.#isUsageBegun || undefined,
+      model: this.#model ?? undefined,
+      response: this.#response ?? undefined,
+    });
   }
 
   isSilent(name: string | null, bytes: Uint8Array, from: number, to: number): boolean {
@@ -171,17 +170,23 @@ function readOwnTier(message: JsonObject): string | null {
   return readCondition(message[TIER]) ?? (isJsonObject(response) ? readCondition(response[TIER]) : null);
 }
 
-/** The conditions of an answer that says `ownTier` of itself, and its cost. */
-function readConditions(
+/** The reading with what usage objects have told, the conditions and the cost among it; the answer says `ownTier` of itself. */
+function toReading(
   accumulator: UsageAccumulator,
   ownTier: string | null,
-): Pick<MeterReading, "tier" | "geo" | "costReportedPico"> {
-  const told = accumulator.conditions();
+  { errorKind, complete, isUsageBegun, model, response }: Omit<MeterReading, "usage">,
+): MeterReading {
   const { cost } = accumulator;
   return {
-    tier: toTier(ownTier, told),
-    geo: toGeoName(told.geo),
-    ...(cost !== null && { costReportedPico: numberToPico(cost) }),
+    usage: accumulator.total(),
+    errorKind,
+    complete,
+    isUsageBegun,
+    model,
+    tier: toTier(ownTier, accumulator),
+    geo: toGeoName(accumulator.geo),
+    costReportedPico: cost === null ? undefined : numberToPico(cost),
+    response,
   };
 }
 
@@ -198,34 +203,33 @@ class UnaryMeter implements Meter {
     this.#statusCode = statusCode;
   }
 
-  push(bytes: Uint8Array): void {
+  push(bytes: Uint8Array): null {
     if (this.#only === null && this.#pruner === null && bytes.length <= SHORT_BODY_BYTES_MAX) {
       this.#only = bytes;
-      return;
+      return null;
     }
     this.#pruner ??= createJsonPruner(this.#dialect.countsItems === true ? ALL_ITEMS : {});
     if (this.#only !== null) this.#pruner.push(this.#only);
     this.#only = null;
     this.#pruner.push(bytes);
+    return null;
   }
 
   finish(): MeterReading {
     const body =
       this.#pruner === null ? parseJson(decoder.decode(this.#only ?? undefined)) : this.#pruner.finish();
-    const accumulator = new UsageAccumulator(this.#dialect);
-    if (isJsonObject(body)) this.#dialect.addUsage(body, accumulator);
-    const failure = isJsonObject(body) ? (this.#dialect.findFailure?.(body) ?? null) : null;
+    const dialect = this.#dialect;
+    const accumulator = new UsageAccumulator(dialect);
+    const told = isJsonObject(body) ? body : null;
+    if (told !== null) dialect.addUsage(told, accumulator);
+    const failure = told === null ? null : (dialect.findFailure?.(told) ?? null);
     const isFailure = this.#statusCode >= ERROR_STATUS_MIN || failure !== null || isOnlyError(body);
-    const model = isJsonObject(body) ? toText(this.#dialect.findModel?.(body)) : null;
-    const response = isJsonObject(body) ? (this.#dialect.findResponse?.(body) ?? null) : null;
-    return {
-      ...(model !== null && { model }),
-      ...(response !== null && { response }),
-      usage: accumulator.total(),
+    return toReading(accumulator, told === null ? null : readOwnTier(told), {
       errorKind: isFailure ? toErrorKind(this.#statusCode, failure ?? body) : null,
       complete: body !== undefined,
-      ...readConditions(accumulator, isJsonObject(body) ? readOwnTier(body) : null),
-    };
+      model: toText(told === null ? null : dialect.findModel?.(told)) ?? undefined,
+      response: told === null ? undefined : (dialect.findResponse?.(told) ?? undefined),
+    });
   }
 }
 

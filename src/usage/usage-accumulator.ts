@@ -82,7 +82,7 @@ interface AccumulatorOptions {
  * wins; what is absent, null or no quantity resets nothing, and nothing is summed. Only the whole tells the shape, so that it
  * does not depend on the order in which a gateway sends its fields.
  */
-export class UsageAccumulator {
+export class UsageAccumulator implements ToldConditions {
   readonly #defaultsToExclusive: boolean;
   readonly #countsWebSearches: boolean;
   /** Quantities from `addQuantity`; null until then. */
@@ -91,10 +91,12 @@ export class UsageAccumulator {
   #untold: Quantities | null = null;
   /** By place; null until the first quantity, which most streams tell in their last event. */
   #numbers: number[] | null = null;
-  #tier: string | null = null;
-  #speed: string | null = null;
-  #geo: string | null = null;
-  #cost: number | null = null;
+  /** The conditions that usage objects told last. */
+  tier: string | null = null;
+  speed: string | null = null;
+  geo: string | null = null;
+  /** The cost that a usage object told last, in currency units; null when none did. */
+  cost: number | null = null;
 
   /** Both are for the messages dialect: only prompt or completion tokens make it inclusive, and it tells its searches. */
   constructor({ defaultsToExclusive, countsWebSearches = false }: AccumulatorOptions) {
@@ -119,10 +121,10 @@ export class UsageAccumulator {
   /** Takes what numbers a usage object holds; false when it is none, or holds none that is metered. */
   add(usage: unknown): boolean {
     if (!isJsonObject(usage)) return false;
-    this.#tier = readCondition(usage["service_tier"]) ?? this.#tier;
-    this.#speed = readCondition(usage["speed"]) ?? this.#speed;
-    this.#geo = readCondition(usage["inference_geo"]) ?? this.#geo;
-    this.#cost = readCost(usage["cost"]) ?? this.#cost;
+    this.tier = readCondition(usage["service_tier"]) ?? this.tier;
+    this.speed = readCondition(usage["speed"]) ?? this.speed;
+    this.geo = readCondition(usage["inference_geo"]) ?? this.geo;
+    this.cost = readCost(usage["cost"]) ?? this.cost;
     let hasQuantity = false;
     for (let place = 0; place < PATHS.length; place += 1) {
       const path = PATHS[place];
@@ -135,16 +137,6 @@ export class UsageAccumulator {
       hasQuantity = true;
     }
     return hasQuantity;
-  }
-
-  /** The conditions that usage objects told last. */
-  conditions(): ToldConditions {
-    return { tier: this.#tier, speed: this.#speed, geo: this.#geo };
-  }
-
-  /** The cost that a usage object told last, in currency units; null when none did. */
-  get cost(): number | null {
-    return this.#cost;
   }
 
   /** Null when no quantity was reported at all. */
@@ -193,6 +185,8 @@ export class UsageAccumulator {
   }
 }
 
+const NO_WRITES = { cache_write_tokens: undefined, cache_write_1h_tokens: undefined };
+
 type Found = { readonly [unit in Unit]: number | undefined };
 
 /** Null when nothing was found. */
@@ -218,6 +212,7 @@ function toCacheWrites(
   const fiveMinutes = findFirst(numbers, CACHE_WRITE_5M);
   const oneHour = findFirst(numbers, CACHE_WRITE_1H);
   const total = findFirst(numbers, CACHE_WRITE);
+  if (total === undefined && fiveMinutes === undefined && oneHour === undefined) return NO_WRITES;
   if (total === undefined)
     return {
       cache_write_tokens: fiveMinutes ?? (oneHour === undefined ? undefined : 0),
