@@ -140,28 +140,36 @@ interface UpstreamCallHeaders {
 }
 
 /**
- * The headers of an upstream call. `authHeader` is the provider's, and the caller's own is not among the rest. Pairs, and
- * not an object: a header may be called `__proto__`.
+ * The headers of an upstream call. `authHeader` is the provider's, and the caller's own is not among the rest.
  */
 export function toUpstreamHeaders(
   caller: Headers,
   { authHeader, contentType, bodyBytes }: UpstreamCallHeaders,
-): [string, string][] {
+): Headers {
+  const headers = copyPassed(caller, isRequestDropped, null);
+  if (bodyBytes !== null) {
+    headers.set("content-length", String(bodyBytes));
+    headers.set("content-type", contentType ?? "application/json");
+  }
+  if (authHeader !== null) headers.set(authHeader[0], authHeader[1]);
+  return headers;
+}
+
+function isRequestDropped(name: string): boolean {
+  return REQUEST_DROPPED.has(name) || hasPrefix(name, REQUEST_DROPPED_PREFIXES);
+}
+
+/** A copy as the runtime makes it: pairs are an array and two texts for each header. A value with `token` stays behind as well. */
+function copyPassed(caller: Headers, isDropped: (name: string) => boolean, token: string | null): Headers {
+  const headers = new Headers(caller);
   const named = namedByConnection(caller.get("connection"));
-  const headers: [string, string][] = [["accept-encoding", "identity"]];
-  if (bodyBytes !== null)
-    headers.push(["content-length", String(bodyBytes)], ["content-type", contentType ?? "application/json"]);
-  if (authHeader !== null) headers.push(authHeader);
   const sessions = listSessions(caller);
-  let hasUserAgent = false;
   caller.forEach((value, name) => {
-    if (REQUEST_DROPPED.has(name) || hasPrefix(name, REQUEST_DROPPED_PREFIXES) || named?.has(name) === true)
-      return;
-    if (holdsSecret(value, sessions)) return;
-    hasUserAgent ||= name === "user-agent";
-    headers.push([name, value]);
+    const isLeft = isDropped(name) || named?.has(name) === true || (token !== null && value.includes(token));
+    if (isLeft || holdsSecret(value, sessions)) headers.delete(name);
   });
-  if (!hasUserAgent) headers.push(["user-agent", USER_AGENT_DEFAULT]);
+  headers.set("accept-encoding", "identity");
+  if (!headers.has("user-agent")) headers.set("user-agent", USER_AGENT_DEFAULT);
   return headers;
 }
 
@@ -169,12 +177,17 @@ export function toUpstreamHeaders(
 const SESSION_LENGTH_MIN = 32;
 
 function listSessions(caller: Headers): readonly string[] {
-  return listSessionCookies(caller).filter(({ length }) => length >= SESSION_LENGTH_MIN);
+  const cookies = listSessionCookies(caller);
+  return cookies.length === 0 ? cookies : cookies.filter(({ length }) => length >= SESSION_LENGTH_MIN);
 }
 
 /** True when a header's value holds a key or a token of this server, or the request's session: it goes nowhere. */
 function holdsSecret(value: string, sessions: readonly string[]): boolean {
-  return carriesOwnToken(value) || sessions.some((session) => value.includes(session));
+  return carriesOwnToken(value) || (sessions.length > 0 && holdsAny(value, sessions));
+}
+
+function holdsAny(value: string, sessions: readonly string[]): boolean {
+  return sessions.some((session) => value.includes(session));
 }
 
 const RELAY_DROPPED: ReadonlySet<string> = new Set([
@@ -200,21 +213,14 @@ const RELAY_DROPPED_PREFIXES = toPrefixTable(ROUTING_PREFIXES);
 export function toRelayHeaders(
   caller: Headers,
   { token, bodyBytes }: { readonly token: string; readonly bodyBytes: number | null },
-): [string, string][] {
-  const named = namedByConnection(caller.get("connection"));
-  const headers: [string, string][] = [["accept-encoding", "identity"]];
-  if (bodyBytes !== null) headers.push(["content-length", String(bodyBytes)]);
-  const sessions = listSessions(caller);
-  let hasUserAgent = false;
-  caller.forEach((value, name) => {
-    if (RELAY_DROPPED.has(name) || hasPrefix(name, RELAY_DROPPED_PREFIXES) || named?.has(name) === true)
-      return;
-    if (value.includes(token) || holdsSecret(value, sessions)) return;
-    hasUserAgent ||= name === "user-agent";
-    headers.push([name, value]);
-  });
-  if (!hasUserAgent) headers.push(["user-agent", USER_AGENT_DEFAULT]);
+): Headers {
+  const headers = copyPassed(caller, isRelayDropped, token);
+  if (bodyBytes !== null) headers.set("content-length", String(bodyBytes));
   return headers;
+}
+
+function isRelayDropped(name: string): boolean {
+  return RELAY_DROPPED.has(name) || hasPrefix(name, RELAY_DROPPED_PREFIXES);
 }
 
 /** True when a header of the upstream's response, by its name in lower case, goes no further. Those that `Connection` names go no further either. */

@@ -23,7 +23,7 @@ interface UpstreamRequest {
   /** The address, below the target's own. */
   readonly url: string;
   /** Includes the body's length, where it is known. */
-  readonly headers: [string, string][];
+  readonly headers: Headers;
   readonly body: UpstreamBody;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
   readonly cancellation: Cancellation;

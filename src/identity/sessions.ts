@@ -101,9 +101,11 @@ export function listSessionCookies(headers: Headers): readonly string[] {
   return listCookies(headers, SESSION_COOKIE_NAME);
 }
 
+const NONE: readonly string[] = [];
+
 function listCookies(headers: Headers, name: string): readonly string[] {
   const cookies = headers.get("cookie");
-  if (cookies === null || !cookies.includes(name)) return [];
+  if (cookies === null || !cookies.includes(name)) return NONE;
   // Two Cookie header fields arrive joined by a comma, which has no place in a cookie of ours (RFC 6265, section 4.1.1).
   return cookies.split(/[;,]/).flatMap((pair) => {
     const equals = pair.indexOf("=");

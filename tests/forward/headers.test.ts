@@ -161,7 +161,7 @@ describe("request headers", () => {
         bodyBytes: 77,
       },
     );
-    expect(headers).toEqual([
+    expect([...headers]).toEqual([
       ["accept-encoding", "identity"],
       ["content-length", "77"],
       ["content-type", "application/json"],

@@ -18,7 +18,7 @@ function callWith(body: BodySource) {
     method: "POST",
     target: caller.openTarget(url, { verifyTls: true, caPem: null, timeoutConnectSeconds: 5 }),
     url,
-    headers: [],
+    headers: new Headers(),
     body,
     cancellation: new Cancellation(new AbortController(), { limits: deadlines }),
     headMs: 5_000,
