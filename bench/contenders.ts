@@ -160,6 +160,7 @@ export function toBare(probed?: Probed): Contender {
           BUN_CONFIG_MAX_HTTP_REQUESTS: "65336",
           ...probed?.env,
         },
+        isOnAllCores: probed !== undefined,
       });
     },
   };
@@ -217,7 +218,7 @@ export function toLockport(
         command: probed?.command ?? [...program, "serve"],
         port,
         env: { ...env, ...probed?.env },
-        isOnAllCores,
+        isOnAllCores: isOnAllCores ?? probed !== undefined,
         headers: `authorization: ${authorization}\r\n`,
         folder: dataDir,
         async countRecorded() {

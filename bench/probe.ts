@@ -1,5 +1,5 @@
 /**
- * Runs a server in its own process and counts its heap when asked: `bun bench/probe.ts FILE lockport` or
+ * Runs a server in its own process and counts its heap when asked: `bun bench/probe.ts FILE Lockport` or
  * `bun bench/probe.ts FILE bare PORT ORIGIN`. At SIGUSR2 the count goes to the file, at SIGUSR1 behind a full collection.
  */
 import { heapStats } from "bun:jsc";

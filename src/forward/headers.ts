@@ -337,8 +337,8 @@ function toPrefixTable(prefixes: readonly string[]): PrefixTable {
 }
 
 function hasPrefix(name: string, prefixes: PrefixTable): boolean {
-  for (const prefix of prefixes.get(name[0]) ?? []) {
-    if (name.startsWith(prefix)) return true;
-  }
+  const alike = prefixes.get(name[0]);
+  if (alike === undefined) return false;
+  for (const prefix of alike) if (name.startsWith(prefix)) return true;
   return false;
 }

@@ -148,35 +148,36 @@ export class UpstreamHead {
   readonly response: Response;
   /** Those of `response` itself, which keeps only what goes on to the caller: a copy costs 2 µs (measured). */
   readonly headers: Headers;
-  readonly contentType: string | null;
+  contentType: string | null = null;
+  contentEncoding: string | null = null;
+  contentLength: string | null = null;
   /** True when a content type goes on to the caller. */
   readonly isTyped: boolean;
-  readonly contentEncoding: string | null;
-  readonly contentLength: string | null;
   /** The body's length by its head; null when it tells none that counts (`toLength`). */
   readonly lengthBytes: number | null;
   readonly isRelayable: boolean;
   /** Where the connection counts once it is idle; null when it is not kept. */
   readonly warm: WarmConnections | null;
+  sizeBytes = 0;
+  connection: string | null = null;
+  isInChunks = false;
+  /** Names of headers that have not gone on. */
+  readonly dropped: string[] = [];
 
   constructor(response: Response, warm: WarmConnections | null) {
     const { status, headers } = response;
-    const read = new ReadHead();
-    headers.forEach(readHeader, read);
-    const named = namedByConnection(read.connection);
-    if (named !== null) read.dropped.push(...listNamed(headers, named));
+    headers.forEach(readHeader, this);
+    const named = namedByConnection(this.connection);
+    if (named !== null) this.dropped.push(...listNamed(headers, named));
     // Behind the reading, which would pass over the neighbour of a name that is deleted.
-    for (const name of read.dropped) headers.delete(name);
+    for (const name of this.dropped) headers.delete(name);
     this.response = response;
     this.headers = headers;
-    this.contentType = read.contentType;
-    this.isTyped = read.contentType !== null && named?.has("content-type") !== true;
-    this.contentEncoding = read.contentEncoding;
-    this.contentLength = read.length;
-    this.lengthBytes = read.isInChunks ? null : toLength(read.length);
+    this.isTyped = this.contentType !== null && named?.has("content-type") !== true;
+    this.lengthBytes = this.isInChunks ? null : toLength(this.contentLength);
     // A `Response` of ours cannot carry a status outside 200 to 599.
-    this.isRelayable = status >= 200 && status <= 599 && read.sizeBytes <= RESPONSE_HEAD_BYTES_MAX;
-    this.warm = read.connection?.toLowerCase() === "close" ? null : warm;
+    this.isRelayable = status >= 200 && status <= 599 && this.sizeBytes <= RESPONSE_HEAD_BYTES_MAX;
+    this.warm = this.connection?.toLowerCase() === "close" ? null : warm;
   }
 
   /** Call it when the body was read to its end: the connection counts as idle from then on. */
@@ -199,13 +200,13 @@ function toLength(contentLength: string | null): number | null {
 }
 
 /** A function of its own: a closure, and all that it sees, would be made for each answer. */
-function readHeader(this: ReadHead, value: string, name: string): void {
+function readHeader(this: UpstreamHead, value: string, name: string): void {
   this.sizeBytes += name.length + value.length;
   if (name === "content-type") this.contentType = value;
   else if (name === "content-encoding") this.contentEncoding = value;
   else if (isResponseDropped(name)) {
     this.dropped.push(name);
-    if (name === "content-length") this.length = value;
+    if (name === "content-length") this.contentLength = value;
     else if (name === "connection") this.connection = value;
     else if (name === "transfer-encoding") this.isInChunks = true;
   }
@@ -214,16 +215,6 @@ function readHeader(this: ReadHead, value: string, name: string): void {
 /** Asked for by the names that are there: `Connection` may name what is no name of a header. */
 function listNamed(headers: Headers, named: ReadonlySet<string>): readonly string[] {
   return [...headers.keys()].filter((name) => named.has(name));
-}
-
-class ReadHead {
-  sizeBytes = 0;
-  contentType: string | null = null;
-  contentEncoding: string | null = null;
-  connection: string | null = null;
-  length: string | null = null;
-  isInChunks = false;
-  readonly dropped: string[] = [];
 }
 
 /** Well below the time after which servers close an idle connection (node: 5 s). */

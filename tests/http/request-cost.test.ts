@@ -130,3 +130,22 @@ test("a short unary request on a kept connection makes one abort controller, no 
   for (let count = 0; count < 20; count += 1) costs.push((await post()).join(" "));
   expect(costs).toContain("AbortController signal");
 });
+
+/** [scene, its requests, bytes of the engine's cells, objects], each a seventh above what is seen. */
+const ALLOCATED = [
+  ["unary", 1_000, 14_700, 197],
+  ["stream", 250, 27_700, 260],
+] as const;
+
+test.each(ALLOCATED)(
+  "a request (%s) allocates no more bytes and objects than it needs",
+  async (scene, requests, bytesMax, objectsMax) => {
+    const { measure } = await import("../../bench/heap.ts");
+    const { cellBytes, objects } = await measure("Lockport", scene, requests);
+    expect(cellBytes).toBeLessThan(bytesMax);
+    expect(objects).toBeLessThan(objectsMax);
+    // A count in which something was collected would show nothing.
+    expect(objects).toBeGreaterThan(objectsMax / 3);
+  },
+  60_000,
+);
