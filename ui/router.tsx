@@ -5,13 +5,17 @@ import {
   createRouter,
   lazyRouteComponent,
   redirect,
+  useLocation,
 } from "@tanstack/react-router";
 import { meQuery } from "./api/session.ts";
+import { Card } from "./components/card.tsx";
+import { PageHead } from "./components/page-head.tsx";
+import { Skeleton } from "./components/skeleton.tsx";
 import { hasUnsaved } from "./form/unsaved.ts";
 import { takeReturnPath } from "./shell/return-path.ts";
 import { PATIENCE_MS } from "./on-demand.ts";
 import { RootFailure, RouteFailure } from "./shell/route-failure.tsx";
-import { RoutePending } from "./shell/route-pending.tsx";
+import { titleOf } from "./shell/navigation.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { importPart } from "./stale.ts";
 import {
@@ -240,6 +244,19 @@ const routeTree = root.addChildren([
     admin.addChildren([setup, providers, people, limits, prices, repricing, reconcile, audit]),
   ]),
 ]);
+
+/** A page whose file is on its way: its title at once, and grey where its content will be. */
+function RoutePending() {
+  const { pathname } = useLocation();
+  return (
+    <div aria-busy>
+      <PageHead title={titleOf(pathname)} />
+      <Card>
+        <Skeleton className="h-96 w-full" />
+      </Card>
+    </div>
+  );
+}
 
 /** Every page and what its address may hold. */
 export function createPageRouter(context: RouterContext) {
