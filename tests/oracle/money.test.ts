@@ -8,6 +8,7 @@ import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
 import { until } from "../support/waiting.ts";
 import { KilledServer } from "./killed-server.ts";
 import { type Answered, arbitraryConditions, arbitraryModelPrices, toApplied, toMoney } from "./pricing.ts";
+import { expectFocus } from "./focus.ts";
 import { readSettings } from "./settings.ts";
 
 const SEQUENCES = 12;
@@ -207,6 +208,7 @@ interface Known extends Answered, Omit<Expected, "tier"> {
   readonly id: string;
   readonly model: "m" | "n";
   readonly beganAtUs: number;
+  readonly applied: AppliedPrices;
 }
 
 /** What held from when on, in the order of time. */
@@ -380,6 +382,11 @@ class Scene {
     this.requests = this.requests.map((known) => byId.get(known.id) ?? known);
   }
 
+  /** The requests, each under the name of its model. */
+  named() {
+    return this.requests.map((known) => Object.assign({}, known, { model: this.#names[known.model] }));
+  }
+
   async expectRows(): Promise<void> {
     const { m, n } = this.#names;
     const { requests } = await send("GET", `/stats/requests?limit=500&model=${m}&model=${n}`);
@@ -400,17 +407,18 @@ const hasPrice = (prices: PriceSet) => Object.values(prices).some((price) => typ
  * A request is billed by itself once some price is by the request, whatever else it told, and from then on. It costs nothing where
  * no price is by the request any more.
  */
-function toRepriced(known: Known, model: ModelPrices): Pick<Known, "usage" | "costPico" | "unpriced"> {
+function toRepriced(
+  known: Known,
+  model: ModelPrices,
+): Pick<Known, "usage" | "costPico" | "unpriced" | "applied"> {
   const applied = toApplied(model, known);
   if (isBilledByRequest(model, applied)) {
     const usage = { ...(known.usage ?? NO_USAGE), quantities: { ...known.usage?.quantities, requests: 1 } };
-    return { usage, ...toMoney({ usage, prices: applied }) };
+    return { usage, applied, ...toMoney({ usage, prices: applied }) };
   }
   const { usage } = known;
-  return {
-    usage,
-    ...toMoney({ usage, prices: isRequestBilled(usage) ? { ...applied, requests: 0 } : applied }),
-  };
+  const free = isRequestBilled(usage) ? { ...applied, requests: 0 } : applied;
+  return { usage, applied: free, ...toMoney({ usage, prices: free }) };
 }
 
 /** It would be free otherwise where no price names its tier. */
@@ -420,7 +428,10 @@ function isBilledByRequest(model: ModelPrices, applied: AppliedPrices): boolean 
   return sets.some((set) => typeof set.requests === "number");
 }
 
-const toExpected = ({ tier, ...known }: Known): Expected => ({ ...known, tier: tier ?? "standard" });
+const toExpected = ({ tier, ...known }: Omit<Known, "model">): Expected => ({
+  ...known,
+  tier: tier ?? "standard",
+});
 
 async function toRested(id: string, state: string): Promise<any> {
   let view: any;
@@ -435,7 +446,7 @@ async function toRested(id: string, state: string): Promise<any> {
 }
 
 test(
-  "rows, reports, limits and statements have what sections 1 to 3 say, whatever prices, dates, re-pricings, reverts and kills come between requests",
+  "rows, reports, limits, statements and FOCUS have what sections 1 to 3 say, whatever prices, dates, re-pricings, reverts and kills come between requests",
   async () => {
     const sequences = fc.sample(fc.array(step, { minLength: 8, maxLength: 24 }), {
       numRuns: SEQUENCES * scale,
@@ -451,7 +462,7 @@ test(
       await scene.settle();
       await scene.expectRows();
     }
-    const all = scenes.flatMap(({ requests }) => requests);
+    const all = scenes.flatMap((scene) => scene.named());
     const { cost, unpriced } = toSum(all.map(toExpected));
     let used: any;
     await until(
@@ -469,6 +480,8 @@ test(
       const sum = toSum(ofMonth.map(toExpected));
       const { requests, unpriced: open, cost: sumOfMonth } = sum;
       expect(total).toMatchObject({ requests, unpriced_requests: open, cost: sumOfMonth });
+      const focus = await server.api("GET", `/stats/focus?month=${month}`);
+      expectFocus(await focus.text(), ofMonth);
     }
     // One in some thirty sequences has such a re-pricing.
     if (sequences.length >= SURELY_GIVEN)
@@ -534,7 +547,7 @@ async function compareRow({ id, asked, findPrices }: Sent): Promise<Known> {
     expect([unit, price]).toEqual([unit, pico === null ? null : Number(pico) / 1e6]);
   }
   const beganAtUs = toInstantUs(row.ts);
-  const answered = { tier, geo, usage, endedAtUs };
+  const answered = { tier, geo, usage, endedAtUs, applied };
   return { ...answered, id: row.id, model: asked.model, beganAtUs, costPico, unpriced, reported: asked.cost };
 }
 

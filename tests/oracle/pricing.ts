@@ -165,18 +165,25 @@ export function toParts({ shape, quantities }: ReportedUsage): Quantities {
   return left;
 }
 
-/** Returns what a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
-export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "usage" | "prices">) {
-  if (reported === null) return { costPico: null, unpriced: false };
-  const quantities = toParts(reported);
-  let micros: bigint | null = null;
-  let unpriced = false;
-  for (const unit of BILLED_UNITS) {
+/** The units that are billed, each with its price; null where it has none. */
+export function priceUnits(reported: ReportedUsage | null, inForce: PriceSet) {
+  const quantities = reported === null ? {} : toParts(reported);
+  return BILLED_UNITS.flatMap((unit) => {
     const quantity = quantities[unit];
     // A part costs as much as what it is a part of where it has no price of its own.
     const whole = WHOLE_OF.get(unit);
     const price = inForce[unit] ?? (whole === undefined ? null : inForce[whole]) ?? null;
-    if (quantity === undefined || (quantity === 0 && whole !== undefined)) continue;
+    return quantity === undefined || (quantity === 0 && whole !== undefined)
+      ? []
+      : [{ unit, quantity, price }];
+  });
+}
+
+/** Returns what a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
+export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "usage" | "prices">) {
+  let micros: bigint | null = null;
+  let unpriced = false;
+  for (const { quantity, price } of priceUnits(reported, inForce)) {
     if (price === null) unpriced ||= quantity > 0;
     else micros = (micros ?? 0n) + toMicros(quantity) * BigInt(price);
   }
