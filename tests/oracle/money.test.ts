@@ -387,6 +387,11 @@ class Scene {
     return this.requests.map((known) => Object.assign({}, known, { model: this.#names[known.model] }));
   }
 
+  /** Its models go and its requests stay: a change of prices looks at every model that there is. */
+  async leave(): Promise<void> {
+    for (const model of [this.#names.n, this.#names.m]) await send("DELETE", `/admin/v1/models/${model}`);
+  }
+
   async expectRows(): Promise<void> {
     const { m, n } = this.#names;
     const { requests } = await send("GET", `/stats/requests?limit=500&model=${m}&model=${n}`);
@@ -461,6 +466,7 @@ test(
       for (const next of steps) await scene.take(next);
       await scene.settle();
       await scene.expectRows();
+      await scene.leave();
     }
     const all = scenes.flatMap((scene) => scene.named());
     const { cost, unpriced } = toSum(all.map(toExpected));
