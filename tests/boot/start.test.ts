@@ -1,14 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { PROGRAM } from "../../build.ts";
 import { makeFolder } from "../support/folder.ts";
 import { executable } from "../support/executable.ts";
+import { listThreads } from "../support/threads.ts";
 import { runProcess, startProcess } from "../support/process.ts";
 
 const root = join(import.meta.dir, "../..");
 const BUILD_MS_MAX = 120_000;
-const WORKER_THREAD = "Worker";
+/** The names of the threads of Workers, and what one is called before it has got its name. */
+const WORKER_THREADS = new Set(["Worker", "usage writer", "usage reader"]);
 
 /** The files that `serve` has loaded when it listens: these, each by an `import()`, and all that they import. */
 const SERVING = [
@@ -128,7 +130,5 @@ describe("a server that starts", () => {
 });
 
 function countWorkers(pid: number): number {
-  return readdirSync(`/proc/${pid}/task`).filter(
-    (thread) => readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").trim() === WORKER_THREAD,
-  ).length;
+  return listThreads(pid).filter(({ name }) => WORKER_THREADS.has(name)).length;
 }

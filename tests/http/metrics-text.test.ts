@@ -35,6 +35,7 @@ function startPage(lookMs: number) {
         journalReservedBytes: 1_048_576,
         journalUncommittedBytes: 0,
         writerRunning: true,
+        writerWaiting: 0,
         writerCommits: 0,
         writerEvents: 0,
         writerFailures: 0,

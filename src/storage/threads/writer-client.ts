@@ -71,7 +71,11 @@ export class WriterClient {
 
   /** Since the process started, over every Worker that there was. */
   gauges(): WriterGauges {
-    return { writerRunning: this.worker.isRunning, ...this.#counts };
+    return {
+      writerRunning: this.worker.isRunning,
+      writerWaiting: this.worker.waitingCount,
+      ...this.#counts,
+    };
   }
 
   wake(): void {
