@@ -191,6 +191,27 @@ describeInBrowser("a limit", () => {
     });
   });
 
+  test("is in a table that does not scroll sideways in a window of 1024, as monthly budgets are", async () => {
+    const all = { subject: {}, action: "warn" };
+    const long = "a budget with a long name of its own";
+    await ask("POST", "/admin/v1/limits", {
+      ...all,
+      name: long,
+      measure: "cost",
+      amount: 250,
+      window: "month",
+    });
+    const tokens = { measure: "tokens", amount: 3_000_000, window: "day" };
+    await ask("POST", "/admin/v1/limits", { ...all, name: "tokens of a day", ...tokens });
+    const { page } = await open("/limits", { viewport: { width: 1024, height: 900 } });
+    for (const name of ["Monthly budgets", "Other limits"]) {
+      const region = page.getByRole("region", { name, exact: true });
+      await region.locator("tbody tr[data-index]").first().waitFor();
+      const [inside, seen] = await region.evaluate((box) => [box.scrollWidth, box.clientWidth]);
+      expect({ name, inside }).toEqual({ name, inside: seen });
+    }
+  });
+
   test("refuses, tells who is closest, lets pass what its change allows, and says what its end changes", async () => {
     await ask("POST", "/admin/v1/limits", {
       name: "one in all",
