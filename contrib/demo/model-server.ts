@@ -20,6 +20,8 @@ export interface ModelServerOptions {
   /** Names of its models in place of `demo-model-1` and `demo-embedding-1`. */
   readonly chatModels?: readonly string[];
   readonly embeddingModels?: readonly string[];
+  /** Keys that its list of models wants one of; absent: it has none, and lists them to everyone. */
+  readonly keys?: readonly string[];
 }
 
 const CHAT_MODELS_DEFAULT = ["demo-model-1"];
@@ -37,6 +39,7 @@ export function startModelServer(options: ModelServerOptions): Promise<ModelServ
     wordPauseMs: pauseMs = WORD_PAUSE_MS_DEFAULT,
     chatModels = CHAT_MODELS_DEFAULT,
     embeddingModels = EMBEDDING_MODELS_DEFAULT,
+    keys = null,
   } = options;
   const models = [...chatModels, ...embeddingModels];
   const answering = (answer: Answer) => (request: Request) => answerWith(request, models, answer);
@@ -46,7 +49,12 @@ export function startModelServer(options: ModelServerOptions): Promise<ModelServ
     idleTimeout: 60,
     development: false,
     routes: {
-      "/v1/models": { GET: () => listModels(models) },
+      "/v1/models": {
+        GET: ({ headers }) =>
+          keys?.some((key) => headers.get("authorization") === `Bearer ${key}`) === false
+            ? refuse(401, "invalid_api_key", "No such key.")
+            : listModels(models),
+      },
       "/v1/chat/completions": { POST: answering((body, model) => answerChat(body, { model, pauseMs })) },
       "/v1/completions": { POST: answering((body, model) => answerCompletion(body, { model, pauseMs })) },
       "/v1/embeddings": { POST: answering(answerEmbeddings) },

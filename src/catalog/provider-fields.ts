@@ -1,3 +1,4 @@
+import { DAY_US } from "#kernel/clock.ts";
 import type { Fields } from "#kernel/fields.ts";
 
 /**
@@ -7,6 +8,9 @@ import type { Fields } from "#kernel/fields.ts";
 export const AUTH_STYLES = ["bearer", "x-api-key"] as const;
 export type AuthStyle = (typeof AUTH_STYLES)[number];
 export const AUTH_STYLE_DEFAULT: AuthStyle = "bearer";
+
+/** How long a credential that was replaced is kept, so that it can be taken back. */
+export const FORMER_CREDENTIAL_US = DAY_US;
 
 /** A day: longer than any call, and far within what a timer can count (2³¹ ms). */
 export const TIMEOUT_SECONDS_MAX = 86_400;

@@ -1,10 +1,10 @@
-import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 import { type SecretBox, OtherSecretError } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toHint } from "#kernel/nearest.ts";
 import { type ValuesOf, type DraftOf, parseFields, toDefaults } from "#kernel/fields.ts";
 import { type Endpoint, ENDPOINTS, isEndpoint } from "./endpoint.ts";
-import { PROVIDER_SETTINGS } from "./provider-fields.ts";
+import { FORMER_CREDENTIAL_US, PROVIDER_SETTINGS } from "./provider-fields.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { fieldParam } from "./model.ts";
 import { parseUpstreamUrl, toBaseUrl } from "./upstream-url.ts";
@@ -111,9 +111,6 @@ export function rebindCredential(
   if (apiKey === null || isBoundAlike(before, after)) return before.sealedCredential;
   return sealCredential(secrets, after, apiKey);
 }
-
-/** How long a credential that was replaced is kept, so that it can be taken back. */
-export const FORMER_CREDENTIAL_US = DAY_US;
 
 type FormerFields = Pick<Provider, "formerCredential" | "formerSetAtUs" | "formerUntilUs">;
 

@@ -275,7 +275,7 @@ describeInBrowser("what was deleted meanwhile", () => {
     await page.goto("/providers?open=leaving");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:10/v1");
     await call("DELETE", "/admin/v1/providers/leaving");
-    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByRole("button", { name: "Test and save" }).click();
     await page.getByText("This provider does not exist").waitFor();
     expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     await look(page);
@@ -348,9 +348,9 @@ describeInBrowser("a second press", () => {
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("single");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
     visitor.expect(/discover\S* answered 502/);
-    await page.getByRole("button", { name: "Test connection" }).dblclick();
+    await page.getByRole("button", { name: "Test and save" }).dblclick();
     await page.getByText("provider_unreachable").waitFor();
-    await page.getByRole("button", { name: "Save without a test" }).dblclick();
+    await page.getByRole("button", { name: "Save anyway" }).dblclick();
     await page.getByText("Add a model that is not listed").waitFor();
     expect(sent.filter((path) => !path.includes("/single/discover"))).toEqual([
       "/my/keys",

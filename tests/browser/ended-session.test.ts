@@ -89,7 +89,7 @@ describeInBrowser("a session that ends while a dialog is open", () => {
     await page.getByLabel(/^API key/).fill("secret-of-a-provider");
     await endSessions();
     visitor.expect(REFUSED);
-    await page.getByRole("button", { name: "Test connection" }).click();
+    await page.getByRole("button", { name: "Test and save" }).click();
     await again(page).waitFor();
     const stored = await page.evaluate(() =>
       JSON.stringify([

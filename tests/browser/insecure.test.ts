@@ -94,7 +94,7 @@ describeInBrowser("an insecure origin", () => {
     await page.getByRole("button", { name: /^Other/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("lab");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
-    await page.getByRole("button", { name: "Test connection" }).click();
+    await page.getByRole("button", { name: "Test and save" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("provider_exists").first().waitFor();
     const copied = await copiedBy(page, () => dialog.getByRole("button", { name: "Copy the error" }).click());

@@ -60,8 +60,6 @@ describeInBrowser("the keyboard alone", () => {
     await type(page, field(page, "Name"), "demo");
     await type(page, field(page, "Base URL"), provider.baseUrl);
     await page.keyboard.press("Enter");
-    await page.getByText("It answers, and lists 2 models.").waitFor();
-    await page.keyboard.press("Enter");
     await waitForFocus(page.getByRole("heading", { name: "Models" }));
     await press(page, page.getByRole("checkbox", { name: "Add demo-model-1" }), "Space");
     const prices = button(page, "More prices of demo-model-1");

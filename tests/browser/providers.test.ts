@@ -60,13 +60,11 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("button", { name: /Other/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("lab");
     await page.getByRole("textbox", { name: "Base URL" }).fill(server.baseUrl);
-    await page.getByRole("button", { name: "Test connection" }).click();
-    await page.getByText("It answers, and lists 4 models. Nothing is saved yet.").waitFor();
-    expect((await call("GET", "/providers")).providers).toHaveLength(1);
-    // What was tested is what is saved: another address is tested anew.
-    await page.getByRole("textbox", { name: "Base URL" }).fill(`${server.baseUrl}/`);
-    await page.getByRole("button", { name: "Test connection" }).click();
-    await page.getByRole("button", { name: "Save and choose models" }).click();
+    const [tested] = await Promise.all([
+      page.waitForResponse((response) => response.url().endsWith("/admin/v1/discover")),
+      page.getByRole("button", { name: "Test and save" }).click(),
+    ]);
+    expect((await tested.json()).models).toHaveLength(4);
 
     const table = page.getByRole("region", { name: "Models of the provider" });
     await table.getByRole("textbox", { name: "Alias of qwen3" }).fill("taken");
@@ -128,8 +126,9 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("button", { name: /Ollama/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("gone");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
-    await page.getByRole("button", { name: "Test connection" }).click();
+    await page.getByRole("button", { name: "Test and save" }).click();
     await page.getByText("The provider did not answer: connection_error.").waitFor();
+    await page.getByText("Nothing is saved.").waitFor();
     await page.getByText("provider_unreachable").waitFor();
     await page.getByText("GET http://127.0.0.1:9/v1/models").waitFor();
     await page.getByText("Nothing listens at 127.0.0.1:9").waitFor();
@@ -138,7 +137,7 @@ describeInBrowser("the providers page", () => {
     await checkAccessibility(page);
     await checkFitsSmall(page);
 
-    await page.getByRole("button", { name: "Save without a test" }).click();
+    await page.getByRole("button", { name: "Save anyway" }).click();
     await page.getByText("GET http://127.0.0.1:9/v1/models").waitFor();
     await page.getByRole("textbox", { name: "Add a model that is not listed" }).fill("llama3.2:3b");
     await page.getByRole("button", { name: "Add to the list" }).click();
@@ -263,7 +262,7 @@ describeInBrowser("the providers page", () => {
     });
     expect(await page.content()).not.toContain("first-key");
     await page.getByRole("checkbox", { name: "Remove the stored key" }).click();
-    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByRole("button", { name: "Test and save" }).click();
     await page.getByRole("checkbox", { name: "Remove the stored key" }).waitFor({ state: "detached" });
     expect((await call("GET", "/providers/edited")).has_credential).toBe(false);
     await page.getByRole("button", { name: "Test", exact: true }).click();
@@ -272,7 +271,9 @@ describeInBrowser("the providers page", () => {
   });
 
   test("of Anthropic's is tested with its key as x-api-key, and of another kind as a bearer again", async () => {
-    const { page } = await visit("/providers");
+    const visitor = await visit("/providers");
+    const { page } = visitor;
+    visitor.expect(/discover\S* answered 502/);
     await page.getByRole("button", { name: "Add provider" }).first().click();
     await page.getByRole("button", { name: /^Anthropic/ }).click();
     const askedWith = async (baseUrl: string) => {
@@ -280,17 +281,20 @@ describeInBrowser("the providers page", () => {
       await page.getByRole("textbox", { name: "API key" }).fill("sk-typed");
       const [asked] = await Promise.all([
         page.waitForRequest((request) => request.url().endsWith("/admin/v1/discover")),
-        page.getByRole("button", { name: "Test connection" }).click(),
+        page.getByRole("button", { name: "Test and save" }).click(),
       ]);
-      await page.getByText("Nothing is saved yet.").waitFor();
+      await page.getByText("Nothing is saved.").waitFor();
       return asked.postDataJSON();
     };
     expect(await page.getByRole("textbox", { name: "Name" }).inputValue()).toBe("anthropic");
-    expect(await askedWith(server.baseUrl)).toMatchObject({ auth_style: "x-api-key", api_key: "sk-typed" });
+    expect(await askedWith("http://127.0.0.1:9/v1")).toMatchObject({
+      auth_style: "x-api-key",
+      api_key: "sk-typed",
+    });
     await shoot(page, "provider-add-anthropic");
     await page.getByRole("button", { name: /^Other/ }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("other");
-    expect(await askedWith(server.baseUrl)).not.toHaveProperty("auth_style");
+    expect(await askedWith("http://127.0.0.1:9/v2")).not.toHaveProperty("auth_style");
   });
 
   test("sends the key as x-api-key where that is chosen, and says so under it", async () => {
@@ -302,7 +306,7 @@ describeInBrowser("the providers page", () => {
       await page.getByRole("option", { name: option }).click();
       const [saved] = await Promise.all([
         page.waitForRequest((request) => request.method() === "PATCH"),
-        page.getByRole("button", { name: "Save changes" }).click(),
+        page.getByRole("button", { name: "Test and save" }).click(),
       ]);
       return saved.postDataJSON();
     };
@@ -318,30 +322,78 @@ describeInBrowser("the providers page", () => {
     await page.getByText(/^Sent to the provider as a bearer token\./).waitFor();
   });
 
-  test("never shows what is typed and not saved as tested", async () => {
-    await addProvider("tested", server.baseUrl);
-    const { page } = await visit("/providers?open=tested");
-    const green = page.locator("[role=status] .text-good");
-    await page.getByRole("button", { name: "Test", exact: true }).click();
-    await page.getByText("It answers, and lists 4 models.").waitFor();
-    expect(await green.count()).toBe(1);
-    await page.getByRole("textbox", { name: "API key" }).fill("a-new-key");
-    // What was found out before says nothing of it.
-    await page.getByText("What you typed is not saved, and was not tested.").waitFor();
-    expect([await green.count(), await page.getByText("It answers").count()]).toEqual([0, 0]);
-    await page.getByRole("button", { name: "Test the saved connection" }).click();
-    await page.getByText("The saved connection answers, and lists 4 models.").waitFor();
-    expect([await green.count(), await page.getByText("It answers").count()]).toEqual([0, 0]);
-    await inBothThemes(page, async () => {
-      await checkAccessibility(page);
-      await shoot(page, "provider-untested");
-    });
-    await page.getByRole("button", { name: "Save changes" }).click();
-    await page.getByText("tested saved").waitFor();
-    // Nor is the new one tested because the former was.
-    expect([await green.count(), await page.getByText("answers").count()]).toEqual([0, 0]);
-    await page.getByRole("button", { name: "Test", exact: true }).click();
-    await page.getByText("It answers, and lists 4 models.").waitFor();
+  test("saves a key that is typed only once it has passed its test, says why it did not, and takes the former one back", async () => {
+    const wanted = await startModelServer({ port: 0, keys: ["sk-first", "sk-second"] });
+    try {
+      await call("POST", "/providers", { name: "kept", base_url: wanted.baseUrl, api_key: "sk-first" });
+      const visitor = await visit("/providers?open=kept");
+      const { page } = visitor;
+      const setAt = async () => (await call("GET", "/providers/kept")).credential_set_at;
+      const before = await setAt();
+      const green = page.locator("[role=status] .text-good");
+      await page.getByRole("button", { name: "Test", exact: true }).click();
+      await page.getByText("It answers, and lists 2 models.").waitFor();
+      expect(await green.count()).toBe(1);
+      const field = page.getByLabel(/^API key/);
+      visitor.expect(/kept\/test answered 502/);
+      await field.fill("sk-wrong");
+      // What was found out before says nothing of it.
+      expect(await green.count()).toBe(0);
+      await page.getByRole("button", { name: "Test and save" }).click();
+      await page
+        .getByText("The key was refused: it may be mistyped, expired or from another account.")
+        .waitFor();
+      await page.getByText("Nothing is saved.").waitFor();
+      await page.getByRole("button", { name: "Save anyway" }).waitFor();
+      expect([await setAt(), await field.inputValue()]).toEqual([before, "sk-wrong"]);
+      await inBothThemes(page, async () => {
+        await checkAccessibility(page);
+        await shoot(page, "provider-key-refused");
+      });
+      await checkFitsSmall(page);
+
+      await field.fill("sk-second");
+      await page.getByRole("button", { name: "Test and save" }).click();
+      await page.getByText("Tested; applies from the next request.").waitFor();
+      expect((await setAt()) > before).toBe(true);
+      await page.getByText(/^Former key, in use until /).waitFor();
+      expect(await field.inputValue()).toBe("");
+      await inBothThemes(page, async () => {
+        await checkAccessibility(page);
+        await shoot(page, "provider-former-key");
+      });
+      await checkFitsSmall(page);
+      await page.getByRole("button", { name: "Take it back" }).click();
+      await page.getByText("kept has its former key again").waitFor();
+      expect(await setAt()).toBe(before);
+
+      // A stored key goes to no address that was only typed.
+      visitor.expect(/kept\/test answered 400/);
+      await page.getByRole("textbox", { name: "Base URL" }).fill(server.baseUrl);
+      await page.getByRole("button", { name: "Test and save" }).click();
+      await page
+        .getByText(/give it again to test it with these/)
+        .first()
+        .waitFor();
+      expect((await call("GET", "/providers/kept")).base_url).toBe(wanted.baseUrl);
+      await page.getByRole("button", { name: "Save anyway" }).click();
+      await page.getByText(/^Former key, in use until /).waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "Save changes", disabled: true }).waitFor();
+      expect((await call("GET", "/providers/kept")).base_url).toBe(server.baseUrl);
+
+      // The other one asks nobody for a key.
+      await field.fill("sk-any");
+      await page.getByRole("button", { name: "Test and save" }).click();
+      await page.getByText("nothing tells whether this key is right").waitFor();
+      expect(await setAt()).toBe(before);
+      await page.getByRole("button", { name: "Save anyway" }).click();
+      await page.getByText(/^Former key, in use until /).waitFor();
+      await page.getByText("Applies from the next request.").last().waitFor();
+      expect((await setAt()) > before).toBe(true);
+      expect(await page.content()).not.toMatch(/sk-(first|second)/);
+    } finally {
+      await wanted.stop();
+    }
   });
 
   test("calls a provider without models no success", async () => {

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  findFormer,
-  FORMER_CREDENTIAL_US,
-  openCredential,
-  sealCredential,
-  sealFormer,
-} from "#catalog/provider.ts";
+import { findFormer, openCredential, sealCredential, sealFormer } from "#catalog/provider.ts";
+import { FORMER_CREDENTIAL_US } from "#catalog/provider-fields.ts";
 import { createSecretBox, createKeyring, type Keyring } from "#kernel/crypto.ts";
 import { rotateSecret } from "#storage/catalog/rotation.ts";
 import {

@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type { AnswerOf, BodyOf } from "#http/client.ts";
 import type { Endpoint } from "#catalog/endpoint.ts";
+import { toEntityTag } from "#views/entity-tag.ts";
 import { changing } from "./changing.ts";
 import { call } from "./client.ts";
 import { KEYS } from "./keys.ts";
@@ -15,6 +16,7 @@ export type ProviderDraft = BodyOf<"POST /admin/v1/providers">;
 /** What is left out stays as it is. */
 export type ProviderPatch = BodyOf<"PATCH /admin/v1/providers/:name">;
 export type DiscoveredModels = AnswerOf<"GET /admin/v1/providers/:name/discover">;
+export type TestedProvider = AnswerOf<"POST /admin/v1/providers/:name/test">;
 
 export type Model = AnswerOf<"GET /admin/v1/models">["models"][number];
 export type ModelDraft = BodyOf<"POST /admin/v1/models">;
@@ -80,6 +82,22 @@ export async function discoverModels(provider: string, signal?: AbortSignal): Pr
 export async function testProvider(draft: ProviderDraft): Promise<DiscoveredModels> {
   return await call("POST /admin/v1/discover", { body: draft });
 }
+
+/** Asks a stored provider as it would be after this change; nothing of it is stored. Throws as `testProvider` does. */
+export async function testChange(name: string, patch: ProviderPatch): Promise<TestedProvider> {
+  return await call("POST /admin/v1/providers/:name/test", { params: { name }, body: patch });
+}
+
+/** Puts the former key of a provider in the place of the present one. Throws `former_credential_not_found`. */
+export const restoreCredential = changing(
+  (from: ProviderDetails) =>
+    call("POST /admin/v1/providers/:name/restore-credential", {
+      params: { name: from.name },
+      body: {},
+      headers: { "if-match": toEntityTag("provider", from) },
+    }),
+  toRefresh(CATALOG),
+);
 
 export interface ResolveQuery {
   readonly model: string;

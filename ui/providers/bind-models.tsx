@@ -35,11 +35,10 @@ import { formatCount } from "../text/format.ts";
 interface BindStepProps extends Omit<BindModelsProps, "models"> {
   /** What the test before it was saved has listed; null asks the provider now. */
   readonly found: DiscoveredModels | null;
-  readonly onEdit?: (() => void) | undefined;
 }
 
 /** The second step: what the provider has, to be ticked; where it cannot say, models are added by name. */
-export function BindStep({ found: tested, onEdit, ...props }: BindStepProps) {
+export function BindStep({ found: tested, ...props }: BindStepProps) {
   const provider = useQuery(providerQuery(props.provider));
   const discovery = useQuery({ ...discoveryQuery(props.provider), enabled: tested === null });
   const found = tested ?? discovery.data;
@@ -59,12 +58,7 @@ export function BindStep({ found: tested, onEdit, ...props }: BindStepProps) {
   return (
     <div className="flex flex-col gap-5">
       {failure !== null && (
-        <DiscoveryHelp
-          failure={failure}
-          provider={provider.data}
-          onRetry={() => void discovery.refetch()}
-          onEdit={onEdit}
-        />
+        <DiscoveryHelp failure={failure} provider={provider.data} onRetry={() => void discovery.refetch()} />
       )}
       <BindModels key={found?.discovered_at ?? "none"} {...props} models={found?.models ?? []} />
     </div>

@@ -1,30 +1,21 @@
-import { AUTH_STYLE_DEFAULT, PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
-import { mutationOptions } from "@tanstack/react-query";
+import { AUTH_STYLE_DEFAULT } from "#catalog/provider-fields.ts";
 import { type ReactNode, useRef, useState } from "react";
-import {
-  type DiscoveredModels,
-  type ProviderDetails,
-  type ProviderDraft,
-  PROVIDERS,
-  testProvider,
-} from "../api/catalog.ts";
-import { Button } from "../components/button.tsx";
-import { classNames } from "../components/class-names.ts";
+import type { DiscoveredModels, ProviderDetails } from "../api/catalog.ts";
 import { TextField } from "../components/text-field.tsx";
 import { Form, SubmitButton } from "../form/form.tsx";
 import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
 import { REQUIRED } from "../form/terms.ts";
 import { useForm } from "../form/use-form.ts";
 import { ConnectionFields } from "./connection-fields.tsx";
-import { DiscoveryHelp, FoundModels, StepFooter } from "./discovery-help.tsx";
-import { type Asked, isDiscoveryFailure } from "./discovery.ts";
+import { DiscoveryHelp, SaveAnyway, StepFooter } from "./discovery-help.tsx";
+import { createTested, isDiscoveryFailure } from "./discovery.ts";
 import { type Preset, PRESETS, toFreeName } from "./presets.ts";
-import { NEW_PROVIDER, type ProviderForm, toProviderDraft } from "./provider-form.ts";
+import { NEW_PROVIDER, type ProviderForm, toAsked, toProviderDraft } from "./provider-form.ts";
 
 export interface ConnectStepProps {
   /** Names that other providers have. */
   readonly takenNames: readonly string[];
-  /** `found` is what the test listed; null when it was saved without a successful one. */
+  /** `found` is what the test listed; null when it was saved without one. */
   readonly onCreated: (provider: ProviderDetails, found: DiscoveredModels | null) => void;
   /** Stands before the other buttons. */
   readonly cancel?: ReactNode;
@@ -33,14 +24,8 @@ export interface ConnectStepProps {
 /** The first step: which provider, where it is, and its key; tested before anything is stored. */
 export function ConnectStep({ takenNames, onCreated, cancel }: ConnectStepProps) {
   const [preset, setPreset] = useState<Preset>(PRESETS[0]);
-  const [tested, setTested] = useState<{ readonly draft: string; readonly found: DiscoveredModels } | null>(
-    null,
-  );
-  const isUntested = useRef(false);
+  const skipsTest = useRef(false);
   const [begin] = useState(() => toPresetForm(PRESETS[0], NEW_PROVIDER, takenNames));
-  /** What was found out of exactly what stands in the fields; null when anything was changed since. */
-  const toFound = (values: ProviderForm) =>
-    tested?.draft === JSON.stringify(toProviderDraft(values)) ? tested.found : null;
   const form = useForm({
     name: "connect-provider",
     begin,
@@ -49,21 +34,15 @@ export function ConnectStep({ takenNames, onCreated, cancel }: ConnectStepProps)
       base_url: baseUrl.trim() === "" ? REQUIRED : undefined,
       api_key: preset.key === "needed" && apiKey === "" ? REQUIRED : undefined,
     }),
-    change: testOrSave,
+    change: createTested,
     toAsked: (values) => {
-      const saves = isUntested.current || toFound(values) !== null;
-      isUntested.current = false;
-      return { draft: toProviderDraft(values), saves };
+      const asked = { draft: toProviderDraft(values), skipsTest: skipsTest.current };
+      skipsTest.current = false;
+      return asked;
     },
-    onSaved: (answer, { draft }) => {
-      if (answer.kind === "saved") return onCreated(answer.provider, toFound(form.values));
-      setTested({ draft: JSON.stringify(draft), found: answer.found });
-      // Nothing is stored yet: what was typed is as much to be kept as before.
-      form.set({});
-    },
+    onSaved: ({ provider, found }) => onCreated(provider, found),
   });
   const { failure } = form;
-  const found = toFound(form.values);
   const isUnanswered = failure !== null && isDiscoveryFailure(failure);
   return (
     <div className="flex flex-col gap-4">
@@ -82,65 +61,17 @@ export function ConnectStep({ takenNames, onCreated, cancel }: ConnectStepProps)
           hint="Shown in reports and cannot be changed. Lower-case letters, digits, dots, dashes and underscores."
         />
         <ConnectionFields form={form} before={null} preset={preset} />
-        <div role="status" className="empty:hidden">
-          {found !== null && (
-            <div
-              className={classNames(
-                "rounded-control px-3 py-2",
-                found.models.length === 0 ? "bg-warn-soft" : "bg-good-soft",
-              )}
-            >
-              <FoundModels found={found}> Nothing is saved yet.</FoundModels>
-            </div>
-          )}
-        </div>
       </Form>
-      {isUnanswered && <DiscoveryHelp failure={failure} provider={toAsked(form.values)} hasNotice />}
+      {isUnanswered && <DiscoveryHelp failure={failure} provider={toAsked(form.values, null)} hasNotice />}
       <StepFooter>
         {cancel}
-        {isUnanswered && (
-          <Button
-            type="submit"
-            form={form.id}
-            busy={form.isPending}
-            onClick={() => (isUntested.current = true)}
-          >
-            Save without a test
-          </Button>
-        )}
-        <SubmitButton form={form} underWay={found === null ? "Testing…" : "Saving…"}>
-          {found === null ? "Test connection" : "Save and choose models"}
+        {isUnanswered && <SaveAnyway form={form} onPress={() => (skipsTest.current = true)} />}
+        <SubmitButton form={form} underWay="Testing…">
+          Test and save
         </SubmitButton>
       </StepFooter>
     </div>
   );
-}
-
-interface Step {
-  readonly draft: ProviderDraft;
-  readonly saves: boolean;
-}
-
-/** A test changes nothing, so that nothing is asked for again after it. */
-const testOrSave = mutationOptions({
-  mutationFn: async ({ draft, saves }: Step) =>
-    saves
-      ? ({ kind: "saved", provider: await PROVIDERS.create.run(draft) } as const)
-      : ({ kind: "tested", found: await testProvider(draft) } as const),
-  onSettled: async (_answer, _failure, { saves }, _begun, { client }) => {
-    if (saves) await PROVIDERS.create.refresh(client);
-  },
-});
-
-/** What was typed, as the help for a stored provider has it. */
-function toAsked(form: ProviderForm): Asked {
-  return {
-    base_url: form.baseUrl.trim().replace(/\/+$/u, ""),
-    verify_tls: form.verifyTls,
-    timeout_connect: form.timeoutConnectSeconds ?? PROVIDER_SETTINGS.timeoutConnectSeconds.initial,
-    has_credential: form.apiKey !== "",
-    has_custom_ca: form.caPem !== null && form.caPem !== "",
-  };
 }
 
 /** What another kind of provider changes; what was written of one's own stays. */

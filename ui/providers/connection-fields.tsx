@@ -1,16 +1,21 @@
 import { type Endpoint, isEndpoint, toRow } from "#catalog/endpoint.ts";
-import { type AuthStyle, PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { type AuthStyle, FORMER_CREDENTIAL_US, PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { Field } from "#kernel/fields.ts";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
+import { type ProviderDetails, restoreCredential } from "../api/catalog.ts";
 import { Button } from "../components/button.tsx";
 import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../components/capability.tsx";
 import { CheckboxField, SwitchField } from "../components/choice-field.tsx";
+import { ErrorNotice } from "../components/error-notice.tsx";
 import { toFieldError } from "../components/field-frame.tsx";
 import { FileDrop } from "../components/file-drop.tsx";
+import { Instant } from "../components/instant.tsx";
 import { Icon } from "../components/icon.tsx";
 import { NumberField } from "../components/number-field.tsx";
 import { SelectField } from "../components/select-field.tsx";
 import { SecretField, TextField } from "../components/text-field.tsx";
+import { useToast } from "../components/toast.tsx";
 import { listKeys } from "../form/fields.ts";
 import type { FieldBinding } from "../form/use-form.ts";
 import { findBaseUrlWarning } from "./discovery.ts";
@@ -49,6 +54,9 @@ export function ConnectionFields({ form, before, preset }: ConnectionFieldsProps
           required={before === null && preset?.key === "needed"}
           disabled={values.removesKey}
         />
+        {before?.former_credential_until !== undefined && !form.isChanged && (
+          <FormerKey provider={before} until={before.former_credential_until} />
+        )}
         {before?.has_credential === true && (
           <CheckboxField
             label="Remove the stored key"
@@ -67,6 +75,32 @@ const SENT_AS = { bearer: "a bearer token", "x-api-key": "x-api-key" } as const 
   AuthStyle,
   string
 >;
+
+/** The key before this one, and the press that takes it back. */
+function FormerKey({ provider, until }: { readonly provider: ProviderDetails; readonly until: string }) {
+  const { notify } = useToast();
+  const { mutate, isPending, error } = useMutation({
+    ...restoreCredential,
+    onSuccess: ({ name }) =>
+      notify({
+        title: `${name} has its former key again`,
+        body: "Applies from the next request. The key that it replaced is kept for a day.",
+        tone: "good",
+      }),
+  });
+  const usedUntil = new Date(Date.parse(until) - FORMER_CREDENTIAL_US / 1000).toISOString();
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-2 text-xs text-ink-soft">
+      <span>
+        Former key, in use until <Instant value={usedUntil} format="minute" />: kept for a day.
+      </span>
+      <Button size="sm" busy={isPending} onClick={() => mutate(provider)}>
+        Take it back
+      </Button>
+      {error !== null && <ErrorNotice failure={error} compact />}
+    </div>
+  );
+}
 
 interface BaseUrlWarningProps {
   readonly baseUrl: string;

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
-import type { DiscoveredModels } from "../api/catalog.ts";
+import { flushSync } from "react-dom";
+import type { TestedProvider } from "../api/catalog.ts";
 import { Button } from "../components/button.tsx";
 import { classNames } from "../components/class-names.ts";
 import { InlineCode } from "../components/code.tsx";
@@ -7,80 +8,91 @@ import { FOOTER_CLASS } from "../components/dialog-frame.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { Icon } from "../components/icon.tsx";
 import { type Asked, isDiscoveryFailure, toCauses } from "./discovery.ts";
+import type { Form } from "../form/use-form.ts";
 import { formatCount } from "../text/format.ts";
+import type { ProviderForm } from "./provider-form.ts";
 
 interface DiscoveryHelpProps {
   readonly failure: Error;
   readonly provider: Asked;
   /** Absent where the button that asked is in sight. */
   readonly onRetry?: (() => void) | undefined;
-  /** The failure itself is told beside this already. */
+  /** A form tells the failure beside this already, and is not saved. */
   readonly hasNotice?: boolean | undefined;
-  /** Leads to the fields of the connection; absent where they are in sight. */
-  readonly onEdit?: (() => void) | undefined;
 }
 
 /** Why a provider could not say what it has: what was asked, what may be the reason, and what to do. */
-export function DiscoveryHelp({ failure, provider, onRetry, hasNotice = false, onEdit }: DiscoveryHelpProps) {
+export function DiscoveryHelp({ failure, provider, onRetry, hasNotice = false }: DiscoveryHelpProps) {
   if (!isDiscoveryFailure(failure)) return <ErrorNotice failure={failure} onRetry={onRetry} />;
+  const causes = toCauses(failure, provider);
   return (
     <div className="flex min-w-0 flex-col gap-3">
       {!hasNotice && <ErrorNotice failure={failure} compact />}
       <p className="text-ink-soft">
         Requested <InlineCode>GET {provider.base_url}/models</InlineCode>
         {provider.has_credential ? ", with the key." : ", without a key."}
+        {hasNotice && " Nothing is saved."}
       </p>
-      <div>
-        <h3 className="text-xs font-medium">Possible causes</h3>
-        <ul className="mt-1 list-disc space-y-1 pl-5 text-ink-soft">
-          {toCauses(failure, provider).map((cause) => (
-            <li key={cause}>{cause}</li>
-          ))}
-        </ul>
-      </div>
-      <div className="flex flex-wrap gap-2 empty:hidden">
-        {onRetry !== undefined && (
-          <Button icon="refresh" onClick={onRetry}>
-            Try again
-          </Button>
-        )}
-        {onEdit !== undefined && (
-          <Button icon="edit" onClick={onEdit}>
-            Change the connection
-          </Button>
-        )}
-      </div>
+      {causes.length > 0 && (
+        <div>
+          <h3 className="text-xs font-medium">Possible causes</h3>
+          <ul className="mt-1 list-disc space-y-1 pl-5 text-ink-soft">
+            {causes.map((cause) => (
+              <li key={cause}>{cause}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {onRetry !== undefined && (
+        <Button icon="refresh" className="self-start" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
     </div>
   );
 }
 
-interface FoundModelsProps {
-  readonly found: DiscoveredModels;
-  /** Follows in the same paragraph. */
-  readonly children?: ReactNode;
-}
-
 /** A provider's answer to a test. One without models serves none, which is no success. */
-export function FoundModels({ found, children }: FoundModelsProps): ReactNode {
-  const isEmpty = found.models.length === 0;
+export function FoundModels({ found }: { readonly found: TestedProvider }): ReactNode {
+  const { models, credential_checked: isChecked = true } = found;
+  const isPassed = models.length > 0 && isChecked;
   return (
     <p className="flex items-start gap-1.5">
       <Icon
-        name={isEmpty ? "warning" : "check"}
-        className={isEmpty ? "mt-0.5 text-warn" : "mt-0.5 text-good"}
+        name={isPassed ? "check" : "warning"}
+        className={isPassed ? "mt-0.5 text-good" : "mt-0.5 text-warn"}
       />
       <span className="min-w-0">
-        {isEmpty
+        {models.length === 0
           ? "It answers, but lists no models. Check the base URL and what the credential may use."
-          : `It answers, and lists ${toModelCount(found)}.`}
-        {children}
+          : `It answers, and lists ${models.length === 1 ? "1 model" : `${formatCount(models.length)} models`}.`}
+        {!isChecked && " It lists them to everyone: the key itself was not tested."}
       </span>
     </p>
   );
 }
 
-export function toModelCount({ models }: DiscoveredModels): string {
-  return models.length === 1 ? "1 model" : `${formatCount(models.length)} models`;
+interface SaveAnywayProps {
+  readonly form: Form<ProviderForm>;
+  /** Comes before the form is submitted. */
+  readonly onPress: () => void;
+}
+
+/** Saves what its test did not let pass. */
+export function SaveAnyway({ form, onPress }: SaveAnywayProps): ReactNode {
+  const save = () => {
+    onPress();
+    if (form.findError("apiKey", "api_key") === undefined) return;
+    // A field that the test has refused would keep the form from being sent.
+    flushSync(() => form.set({}));
+    const element = document.getElementById(form.id);
+    if (element instanceof HTMLFormElement) element.requestSubmit();
+  };
+  return (
+    <Button type="submit" form={form.id} busy={form.isPending} onClick={save}>
+      Save anyway
+    </Button>
+  );
 }
 
 /** The buttons of a step, at the foot of the card or dialog that the step fills; in a dialog they stay in sight while it scrolls. */

@@ -1,5 +1,15 @@
 import { queryOptions } from "@tanstack/react-query";
-import { discoverModels, type Provider } from "../api/catalog.ts";
+import {
+  discoverModels,
+  type Provider,
+  type ProviderDraft,
+  type ProviderPatch,
+  PROVIDERS,
+  testChange,
+  type TestedProvider,
+  testProvider,
+} from "../api/catalog.ts";
+import { changing } from "../api/changing.ts";
 import { ApiFailure } from "../api/failure.ts";
 import { KEYS } from "../api/keys.ts";
 
@@ -15,6 +25,52 @@ export function discoveryQuery(provider: string) {
     staleTime: "static",
     gcTime: 0,
   });
+}
+
+interface Untested {
+  /** It is saved as it is, whatever a test would say. */
+  readonly skipsTest: boolean;
+}
+
+/** Makes a provider once its test has passed; with what that has found. */
+export const createTested = changing(
+  async ({ draft, skipsTest }: { readonly draft: ProviderDraft } & Untested) => {
+    const found = skipsTest ? null : requirePassed(await testProvider(draft), {});
+    return { provider: await PROVIDERS.create.run(draft), found };
+  },
+  PROVIDERS.create.refresh,
+);
+
+/** Changes a provider, after a test that has passed where its connection changes. */
+export const updateTested = changing(
+  async ({ skipsTest, ...change }: Parameters<typeof PROVIDERS.update.run>[0] & Untested) => {
+    const { id, patch } = change;
+    if (!skipsTest && isTestable(patch)) requirePassed(await testChange(id, patch), patch);
+    return await PROVIDERS.update.run(change);
+  },
+  PROVIDERS.update.refresh,
+);
+
+const TESTED = ["base_url", "api_key", "remove_credential", "auth_style", "verify_tls", "ca_pem"];
+
+/** True for a change of what a list of models is asked with; timeouts and URLs of single endpoints are no part of that. */
+export function isTestable(patch: ProviderPatch): boolean {
+  return TESTED.some((field) => Object.hasOwn(patch ?? {}, field));
+}
+
+/** Throws `discovery_failed` for an answer that says nothing of what was typed. */
+function requirePassed(found: TestedProvider, patch: ProviderPatch): TestedProvider {
+  if (found.models.length === 0)
+    throw unproven(
+      "The provider answers, but lists no models: nothing tells whether what you typed is right.",
+    );
+  if (patch?.api_key !== undefined && found.credential_checked === false)
+    throw unproven("The provider lists its models to everyone: nothing tells whether this key is right.");
+  return found;
+}
+
+function unproven(message: string): ApiFailure {
+  return new ApiFailure({ code: "discovery_failed", status: 502, message, source: "page" });
 }
 
 /** Whether a provider could not say what it has, which is no error of this page. */
@@ -33,6 +89,7 @@ export type Asked = Pick<
 
 /** What may be the reason, the likeliest first. */
 export function toCauses(failure: ApiFailure, provider: Asked): readonly string[] {
+  if (failure.source === "page") return [];
   const url = URL.parse(provider.base_url);
   const warning = findBaseUrlWarning(provider.base_url);
   const baseUrl = warning === null ? [] : [`The base URL: ${warning.text} Try ${warning.suggestion}.`];

@@ -4,6 +4,7 @@ import { type FormOf, toChanges, toDefaults } from "#kernel/fields.ts";
 import type { ProviderDetails, ProviderDraft, ProviderPatch } from "../api/catalog.ts";
 import { toForm } from "../form/fields.ts";
 import type { Form } from "../form/use-form.ts";
+import type { Asked } from "./discovery.ts";
 
 type EndpointTexts = { readonly [endpoint in Endpoint]: string };
 
@@ -80,6 +81,17 @@ export function toProviderPatch(form: ProviderForm, before: ProviderDetails): No
     ...(form.apiKey !== "" && { api_key: form.apiKey.trim() }),
     ...toChanges(PROVIDER_SETTINGS, was, form),
     ...(!isSame && { endpoints: toOverrides(form.endpoints) }),
+  };
+}
+
+/** What is asked when the fields are tested. */
+export function toAsked(form: ProviderForm, before: ProviderDetails | null): Asked {
+  return {
+    base_url: form.baseUrl.trim().replace(/\/+$/u, ""),
+    verify_tls: form.verifyTls,
+    timeout_connect: form.timeoutConnectSeconds ?? PROVIDER_SETTINGS.timeoutConnectSeconds.initial,
+    has_credential: form.apiKey !== "" || (before?.has_credential === true && !form.removesKey),
+    has_custom_ca: form.caPem === null ? before?.has_custom_ca === true : form.caPem !== "",
   };
 }
 

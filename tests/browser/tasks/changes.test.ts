@@ -224,4 +224,33 @@ describeInBrowser("a change, from the overview", () => {
       await row.getByText(/just now|s ago/).waitFor();
     });
   });
+
+  test("21: a credential of a provider is rotated once what is typed has passed its test, and can be taken back", async () => {
+    const site = await browser.newSite();
+    const wanted = await startModelServer({ port: 0, keys: ["sk-first", "sk-second"] });
+    const path = "/admin/v1/providers/lab";
+    try {
+      const made = { name: "lab", base_url: wanted.baseUrl, api_key: "sk-first" };
+      const { credential_set_at: before } = await call(site, "POST", "/admin/v1/providers", made);
+      const page = await begin(site);
+      await doWithin(page, 4, async () => {
+        await goTo(page, "Providers");
+        await page.getByRole("rowheader", { name: /lab/ }).click();
+        const key = page.getByRole("dialog").getByLabel(/^API key/);
+        await key.click();
+        await key.fill("sk-second");
+        await page.getByRole("button", { name: "Test and save" }).click();
+        await page.getByText("Tested; applies from the next request.").waitFor();
+      });
+      expect((await call(site, "GET", path)).credential_set_at > before).toBe(true);
+
+      await doWithin(page, 1, async () => {
+        await page.getByRole("button", { name: "Take it back" }).click();
+        await page.getByText("lab has its former key again").waitFor();
+      });
+      expect((await call(site, "GET", path)).credential_set_at).toBe(before);
+    } finally {
+      await wanted.stop();
+    }
+  });
 });

@@ -1,13 +1,13 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import {
-  type DiscoveredModels,
-  discoverModels,
   type Model,
   type Provider,
   type ProviderDetails,
   providerQuery,
   PROVIDERS,
+  restoreCredential,
+  testChange,
 } from "../../api/catalog.ts";
 import { useUndo } from "../../api/changing.ts";
 import type { Removal } from "../../api/resource.ts";
@@ -16,11 +16,18 @@ import { Button } from "../../components/button.tsx";
 import { Badge } from "../../components/chip.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant } from "../../components/instant.tsx";
+import { toFieldError } from "../../components/field-frame.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
 import { formatCount } from "../../text/format.ts";
-import { DiscoveryHelp, FoundModels, toModelCount } from "../../providers/discovery-help.tsx";
-import { SubmitButton } from "../../form/form.tsx";
-import { EditForm, ProviderWizard } from "./provider-wizard.tsx";
+import { ConnectionFields } from "../../providers/connection-fields.tsx";
+import { DiscoveryHelp, FoundModels, SaveAnyway } from "../../providers/discovery-help.tsx";
+import { isDiscoveryFailure, isTestable, updateTested } from "../../providers/discovery.ts";
+import { toAsked, toProviderForm, toProviderPatch } from "../../providers/provider-form.ts";
+import { Form, SubmitButton } from "../../form/form.tsx";
+import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
+import { REQUIRED } from "../../form/terms.ts";
+import { useForm } from "../../form/use-form.ts";
+import { ProviderWizard } from "./provider-wizard.tsx";
 import { ChangeQuestion, RemovalFacts, RowPanel } from "../../lists/row-panel.tsx";
 
 export interface ProviderPanelProps {
@@ -79,7 +86,6 @@ interface SettingsProps extends Omit<ProviderPanelProps, "name" | "children"> {
 function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
   const [isDeleting, setDeleting] = useState(false);
   const [isBinding, setBinding] = useState(false);
-  const [saves, setSaves] = useState(0);
   return (
     <>
       <section aria-labelledby="provider-models" className="flex flex-col gap-2">
@@ -100,22 +106,7 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
           Discover models
         </Button>
       </section>
-      <section aria-labelledby="provider-connection" className="flex flex-col gap-3">
-        <h3 id="provider-connection" className="font-semibold">
-          Connection
-        </h3>
-        <EditForm
-          provider={provider}
-          onSaved={() => setSaves(saves + 1)}
-          buttons={(form) => (
-            <ConnectionTest provider={provider} saves={saves} isChanged={form.isChanged}>
-              <SubmitButton form={form} underWay="Saving…" disabled={!form.isChanged}>
-                Save changes
-              </SubmitButton>
-            </ConnectionTest>
-          )}
-        />
-      </section>
+      <Connection provider={provider} />
       <section aria-labelledby="provider-end" className="flex flex-col gap-3 border-t border-line pt-4">
         <h3 id="provider-end" className="font-semibold">
           Disable or delete
@@ -223,56 +214,66 @@ function toAliases(models: readonly Model[]): readonly string[] {
   return models.map(({ alias }) => alias);
 }
 
-interface ConnectionTestProps {
-  readonly provider: Provider;
-  /** How often it was saved: what was found out before says nothing of it now. */
-  readonly saves: number;
-  /** Something is not saved yet: a test is of what is saved. */
-  readonly isChanged: boolean;
-  /** Other buttons of the same line. */
-  readonly children: ReactNode;
-}
-
-/** Asks the provider for its models, and says whether it answered. */
-function ConnectionTest({ provider, saves, isChanged, children }: ConnectionTestProps) {
-  const test = useMutation({ mutationFn: (_saves: number) => discoverModels(provider.name) });
-  const isCurrent = test.variables === saves;
-  const found = isCurrent ? test.data : undefined;
-  const failure = isCurrent ? test.error : null;
+/** The fields of the connection: only what was changed is sent, and saved once its test has passed. */
+function Connection({ provider }: { readonly provider: ProviderDetails }) {
+  const undo = useUndo();
+  const skipsTest = useRef(false);
+  const test = useMutation({ mutationFn: () => testChange(provider.name, {}) });
+  const form = useForm({
+    name: "edit-provider",
+    begin: toProviderForm(provider),
+    terms: readTerms("ProviderPatchRequest"),
+    check: ({ baseUrl }) => ({ base_url: baseUrl.trim() === "" ? REQUIRED : undefined }),
+    change: updateTested,
+    stored: { kind: "provider", view: provider },
+    toAsked: (typed, from) => {
+      const patch = toProviderPatch(typed, provider);
+      const asked = { id: provider.name, patch, from, skipsTest: skipsTest.current };
+      skipsTest.current = false;
+      return Object.keys(patch).length === 0 ? null : asked;
+    },
+    done: (saved, { patch, skipsTest: wasSkipped }) => ({
+      title: `${saved.name} saved`,
+      body: `${isTestable(patch) && !wasSkipped ? "Tested; applies" : "Applies"} from the next request.`,
+      ...(patch?.api_key !== undefined &&
+        saved.former_credential_until !== undefined && {
+          action: undo(restoreCredential, saved, `${saved.name} has its former key again`),
+        }),
+    }),
+    // What was found out before says nothing of it now.
+    onSaved: test.reset,
+  });
+  const { failure, values, isChanged } = form;
+  const isTested = isTestable(toProviderPatch(values, provider));
+  const isUnanswered = failure !== null && isDiscoveryFailure(failure);
+  // A stored key is not sent to an address that was only typed.
+  const isUntestable = values.apiKey === "" && toFieldError(failure, "api_key") !== undefined;
   return (
-    <div className="flex flex-col gap-3">
+    <section aria-labelledby="provider-connection" className="flex flex-col gap-3">
+      <h3 id="provider-connection" className="font-semibold">
+        Connection
+      </h3>
+      <Form form={form}>
+        <ConnectionFields form={form} before={provider} />
+      </Form>
+      {isUnanswered && <DiscoveryHelp failure={failure} provider={toAsked(values, provider)} hasNotice />}
       <div className="flex flex-wrap gap-2">
-        {children}
-        <Button busy={test.isPending} onClick={() => test.mutate(saves)}>
-          {isChanged ? "Test the saved connection" : "Test"}
-        </Button>
+        {(isUnanswered || isUntestable) && (
+          <SaveAnyway form={form} onPress={() => (skipsTest.current = true)} />
+        )}
+        <SubmitButton form={form} underWay={isTested ? "Testing…" : "Saving…"} disabled={!isChanged}>
+          {isTested ? "Test and save" : "Save changes"}
+        </SubmitButton>
+        {!isChanged && (
+          <Button busy={test.isPending} onClick={() => test.mutate()}>
+            Test
+          </Button>
+        )}
       </div>
-      <div role="status">
-        {found !== undefined && <ListedModels found={found} isUntested={isChanged} />}
-        {failure !== null && isChanged && <p className="text-warn">{UNTESTED}</p>}
-      </div>
-      {failure !== null && (
-        <DiscoveryHelp failure={failure} provider={provider} onRetry={() => test.mutate(saves)} />
+      <div role="status">{!isChanged && test.data !== undefined && <FoundModels found={test.data} />}</div>
+      {!isChanged && test.error !== null && (
+        <DiscoveryHelp failure={test.error} provider={provider} onRetry={() => test.mutate()} />
       )}
-    </div>
-  );
-}
-
-const UNTESTED = "What you typed is not saved, and was not tested.";
-
-/** Green is for what stands in the fields alone. */
-function ListedModels({
-  found,
-  isUntested,
-}: {
-  readonly found: DiscoveredModels;
-  readonly isUntested: boolean;
-}) {
-  if (!isUntested) return <FoundModels found={found} />;
-  return (
-    <>
-      <p>The saved connection answers, and lists {toModelCount(found)}.</p>
-      <p className="text-warn">{UNTESTED}</p>
-    </>
+    </section>
   );
 }
