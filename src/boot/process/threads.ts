@@ -6,8 +6,8 @@ import type { LedgerGauges } from "#usage/gauges.ts";
 
 /** A thread that the runtime starts later is found within this time, and one that falls behind. */
 const LOOK_INTERVAL_MS = 250;
-/** A thread is behind when work has waited for this long and none was done. */
-export const LAG_MS_MAX = 1_000;
+/** A thread is behind when work has waited for this long and none was done: whoever asks for a report waits for both threads. */
+export const LAG_MS_MAX = 250;
 /** A writer is behind with this much, whatever it does: some 10,000 requests. */
 export const LAG_BYTES_MAX = 2 * 1024 * 1024;
 
