@@ -100,7 +100,8 @@ const FORMS: { readonly [name: string]: FormEntry } = {
   },
   "edit-limit": {
     path: "/limits",
-    open: (page) => page.locator("tbody tr").first().click(),
+    // In the middle of a row is its amount, which a press there changes.
+    open: (page) => page.locator("tbody tr").first().locator("th, td").first().click(),
     field: "Name",
     typed: "held anew",
     submit: "Save changes",
@@ -122,8 +123,10 @@ const FORMS: { readonly [name: string]: FormEntry } = {
     path: "/providers",
     open: (page) => page.locator("tbody tr").first().click(),
     field: "Base URL",
-    // As the one that is stored: the test of it passes.
-    typed: "/",
+    // It is at the same place: the test of it passes.
+    get typed() {
+      return `${provider.baseUrl}/`;
+    },
     submit: "Test and save",
     saved: (page) => page.getByText("half-typed saved").waitFor(),
   },

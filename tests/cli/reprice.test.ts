@@ -1,9 +1,11 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, parseConfig } from "#boot/settings/config.ts";
 import { createClockAt } from "../limits/world.ts";
 import { startApp } from "../support/app.ts";
+import { EXIT } from "#cli/screen/failure.ts";
 import { isOnPostgres } from "../support/engine.ts";
 import { useFolder } from "../support/folder.ts";
 import { provide } from "../support/installation.ts";
@@ -65,6 +67,31 @@ test("reprice plans what late prices would change, applies it, takes it back and
   expect(again.messages).toContain("repricing_outdated");
   expect(await costNow()).toBe(0.006);
 });
+
+test.skipIf(isOnPostgres)(
+  "reprice apply of what cannot be written ends with failure, says so once, and no cost has changed",
+  async () => {
+    const remote = both.ways[1];
+    if (remote === undefined) throw new Error("there is no way through the server");
+    const path = join(folder.path, "dear.json");
+    await Bun.write(path, JSON.stringify({ fast: { pricing: { input_tokens: 3, output_tokens: 5 } } }));
+    const before = await costNow();
+    const plan = await remote.run(["reprice", "plan", "--prices", path, "--since", "2026-03-01", "--json"]);
+    const { id } = JSON.parse(plan.data);
+    using database = new Database(join(both.app.dataDir, "usage.db"));
+    database.run("CREATE TRIGGER broken BEFORE UPDATE ON event BEGIN SELECT RAISE(ABORT, 'broken'); END");
+    const failed = await remote.run(["reprice", "apply", id]);
+    database.run("DROP TRIGGER broken");
+    expect(failed.code).toBe(EXIT.failure);
+    expect(failed.messages).toContain(`failed: lockport reprice apply ${id}`);
+    expect(failed.messages.split("taken back")).toHaveLength(2);
+    expect(await costNow()).toBe(before);
+    expect((await remote.run(["reprice", "show", id])).code).toBe(0);
+    expect((await remote.run(["reprice", "apply", id])).code).toBe(0);
+    expect((await remote.run(["reprice", "revert", id])).code).toBe(0);
+    expect(await costNow()).toBe(before);
+  },
+);
 
 test("reprice plan --prices history reads no file and plans at the prices that were in force", async () => {
   const remote = both.ways[1];

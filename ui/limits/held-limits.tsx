@@ -39,17 +39,20 @@ function toUsedBy<Told extends OwnLimit>(limit: Told, used: number): Told {
   return { ...limit, used, left: Math.max(0, limit.amount - used) };
 }
 
-/** Asks what the holder itself used of each limit that counts several apart. */
-function useOwnUse(limits: readonly Limit[], { name, keyIds }: LimitHolder): readonly Limit[] {
+/** Asks what the holder itself used of each limit that counts several apart: null until all of it is there. */
+function useOwnUse(limits: readonly Limit[], { name, keyIds }: LimitHolder): readonly Limit[] | null {
   const uses = useQueries({
     queries: limits.map(({ id, each }) => ({
       ...limitUseOfQuery(id, each === "key" ? keyIds : [name]),
       enabled: each !== undefined,
     })),
   });
-  return limits.map((limit, index) =>
-    limit.each === undefined ? limit : toUsedBy(limit, uses[index]?.data?.used ?? 0),
-  );
+  if (uses.some(({ isLoading }) => isLoading)) return null;
+  return limits.flatMap((limit, index) => {
+    const use = uses[index]?.data;
+    if (limit.each === undefined) return limit;
+    return use === undefined ? [] : toUsedBy(limit, use?.used ?? 0);
+  });
 }
 
 /** The limits of who is signed in. */
@@ -91,7 +94,7 @@ export function PrincipalLimits({ name }: { readonly name: string }) {
   };
   const held = useOwnUse(isPending ? [] : toHeldLimits(limits.data?.rows ?? [], holder), holder);
   if (limits.error !== null) return <ErrorNotice compact failure={limits.error} />;
-  if (isPending) return <SkeletonText lines={2} />;
+  if (isPending || held === null) return <SkeletonText lines={2} />;
   if (held.length === 0) return <p className="text-ink-soft">No limit applies to them.</p>;
   return <LimitList label={`Limits of ${name}`} limits={held} nameSecret={nameSecret} isLinked />;
 }
@@ -127,7 +130,7 @@ function OwnedLimits({ owner, ...secret }: SecretProps & { readonly owner: strin
   const { data } = useQuery(LIMITS.list());
   const holder = { name: owner, keyIds: [secret.id], relayTokenIds: [secret.id] };
   const held = toHeldLimits(data?.rows ?? [], holder).filter((limit) => isOfSecret(limit, secret));
-  return <ListedLimits limits={useOwnUse(held, holder)} name={secret.name} isLinked />;
+  return <ListedLimits limits={useOwnUse(held, holder) ?? []} name={secret.name} isLinked />;
 }
 
 /** The limits of its owner stand in the panel of its owner. */

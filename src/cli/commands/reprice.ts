@@ -49,9 +49,20 @@ export async function changeRepricing(
   return followRepricing(installation, id);
 }
 
-/** What became of it, and what can be done with it now. */
+/** Tells as `tellState` what a command has asked for, and ends with `failure` where that failed. */
+export function tellChange(terminal: Terminal, view: Json): void {
+  tellState(terminal, view);
+  if (typeof view["failure"] === "string") throw new CommandError("failure", view["failure"]);
+}
+
 export function tellRepricing(terminal: Terminal, view: Json): void {
-  const { id, state, total, rows_from: rowsFrom, rows_gone: rowsGone, beyond_plan: beyond, failure } = view;
+  tellState(terminal, view);
+  if (typeof view["failure"] === "string") terminal.writeMessage(`${view["failure"]}\n`);
+}
+
+/** What became of it, and what can be done with it now. */
+function tellState(terminal: Terminal, view: Json): void {
+  const { id, state, total, rows_from: rowsFrom, rows_gone: rowsGone, beyond_plan: beyond } = view;
   if (isObject(total) && total["requests"] === 0) terminal.writeMessage("No request would change.\n");
   if (typeof rowsFrom === "string")
     terminal.writeMessage(`Rows of requests before ${rowsFrom} were removed: those keep their prices.\n`);
@@ -63,7 +74,6 @@ export function tellRepricing(terminal: Terminal, view: Json): void {
     terminal.writeMessage(
       `${rowsGone} requests keep the cost that they were given: their rows were removed meanwhile.\n`,
     );
-  if (typeof failure === "string") terminal.writeMessage(`${failure}\n`);
   if (state === "planned")
     terminal.writeMessage(`planned, nothing is changed: lockport reprice apply ${String(id)}\n`);
   else if (state === "applied")

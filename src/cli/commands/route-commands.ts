@@ -3,7 +3,13 @@ import { toPath } from "#cli/screen/help.ts";
 import { addRouteCommand, toGroup, type RouteCommand } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Route } from "#http/door/route.ts";
-import { changeRepricing, followRepricing, readRepricing, tellRepricing } from "#cli/commands/reprice.ts";
+import {
+  changeRepricing,
+  followRepricing,
+  readRepricing,
+  tellChange,
+  tellRepricing,
+} from "#cli/commands/reprice.ts";
 import { findLimitId, writeLimits } from "#cli/commands/limit.ts";
 
 const WINDOW = { days: 30 } as const;
@@ -347,7 +353,7 @@ const COMMANDS: readonly RouteCommand[] = [
       return followRepricing(installation, String(data["id"]));
     },
     table: CHANGES,
-    after: ({ terminal, view }) => tellRepricing(terminal, view),
+    after: ({ terminal, view }) => tellChange(terminal, view),
     help: "Nothing changes before it is applied. Prices are complete sets: a unit that is left out has none.",
     examples: [
       "lockport reprice plan --prices prices.json --since 2026-03-01",
@@ -385,7 +391,7 @@ const COMMANDS: readonly RouteCommand[] = [
     isOfServer: true,
     ask: (installation, { named }) => changeRepricing(installation, named["id"] ?? "", "apply"),
     table: CHANGES,
-    after: ({ terminal, view }) => tellRepricing(terminal, view),
+    after: ({ terminal, view }) => tellChange(terminal, view),
   },
   {
     route: "POST /admin/v1/repricing/:id/revert",
@@ -393,7 +399,7 @@ const COMMANDS: readonly RouteCommand[] = [
     isOfServer: true,
     ask: (installation, { named }) => changeRepricing(installation, named["id"] ?? "", "revert"),
     table: CHANGES,
-    after: ({ terminal, view }) => tellRepricing(terminal, view),
+    after: ({ terminal, view }) => tellChange(terminal, view),
   },
   {
     route: "GET /admin/v1/limits/:id/usage",
