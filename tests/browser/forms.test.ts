@@ -100,8 +100,8 @@ const FORMS: { readonly [name: string]: FormEntry } = {
   },
   "edit-limit": {
     path: "/limits",
-    // In the middle of a row is its amount, which a press there changes.
-    open: (page) => page.locator("tbody tr").first().locator("th, td").first().click(),
+    // A person without a budget may stand before it, and a press on its amount changes that.
+    open: (page) => page.locator("tbody tr", { hasText: "12.5" }).first().locator("th, td").first().click(),
     field: "Name",
     typed: "held anew",
     submit: "Save changes",

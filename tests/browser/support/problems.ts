@@ -93,6 +93,15 @@ export async function watchProblems(context: BrowserContext): Promise<ProblemWat
   };
 }
 
+/** True for the page that the browser itself shows where an address has none: its faults are its own. */
+function isOfBrowser({ quirksModeIssueDetails: quirks }: IssueDetails): boolean {
+  return quirks?.url.startsWith("chrome-error:") === true;
+}
+
+interface IssueDetails {
+  readonly quirksModeIssueDetails?: { readonly url: string };
+}
+
 /** The browser's own list: no page can keep anything out of it. */
 async function watchIssues(
   session: CDPSession,
@@ -106,7 +115,7 @@ async function watchIssues(
         "policy",
         `${violatedDirective} broken: ${contentSecurityPolicyViolationType} at ${sourceCodeLocation?.url ?? "?"}`,
       );
-    } else if (ISSUES.has(code)) add("issue", `${code} ${JSON.stringify(details)}`);
+    } else if (ISSUES.has(code) && !isOfBrowser(details)) add("issue", `${code} ${JSON.stringify(details)}`);
   });
   await session.send("Audits.enable");
 }
