@@ -14,7 +14,6 @@ import { locks, engineOf } from "#boot/settings/engine.ts";
 import { type Services, wireServices } from "./services.ts";
 import { boundBuffers, refuseConnections, keepSpareDescriptors } from "#boot/process/listening-sockets.ts";
 import type { System } from "#boot/process/system.ts";
-import { keepThreadPriorities } from "#boot/process/threads.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
@@ -78,12 +77,6 @@ export async function startServer(
       "buffers of connections could not be bounded: bodies in tiny chunks and streams that nobody reads may hold up others",
     );
   const giveUpSpareDescriptors = keepSpareDescriptors(server.port ?? config.port, system.log);
-  const leaveThreads = keepThreadPriorities({
-    readGauges: services.app.metrics.ledger,
-    monotonicMs: () => system.clock.monotonicMs(),
-    awaitsWriter: config.ledgerSync === "database",
-    log: system.log,
-  });
   services.announce(findOrigin());
   let stopped: Promise<void> | null = null;
   /** Idle connections are closed at the end of it: none that a caller has just sent a request on. */
@@ -110,7 +103,6 @@ export async function startServer(
     }
     await settlesWithin(app.close(), REFUSALS_CLOSE_MS_MAX);
     await services.close();
-    leaveThreads();
   };
   return {
     url: findOrigin(),

@@ -12,8 +12,6 @@ export interface LedgerGauges {
   readonly journalUncommittedBytes: number;
   /** False between a death of the writer and its restart. */
   readonly writerRunning: boolean;
-  /** Questions that wait for the writer or are being answered, maintenance among them. */
-  readonly writerWaiting: number;
   /** Batches committed since the process started. */
   readonly writerCommits: number;
   /** Events in them; those replayed for a process before this one count too. */

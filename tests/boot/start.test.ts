@@ -1,16 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { PROGRAM } from "../../build.ts";
 import { makeFolder } from "../support/folder.ts";
 import { executable } from "../support/executable.ts";
-import { listThreads } from "../support/threads.ts";
 import { runProcess, startProcess } from "../support/process.ts";
 
 const root = join(import.meta.dir, "../..");
 const BUILD_MS_MAX = 120_000;
-/** The names of the threads of Workers, and what one is called before it has got its name. */
-const WORKER_THREADS = new Set(["Worker", "usage writer", "usage reader"]);
+const WORKER_THREAD = "Worker";
 
 /** The files that `serve` has loaded when it listens: these, each by an `import()`, and all that they import. */
 const SERVING = [
@@ -130,5 +128,7 @@ describe("a server that starts", () => {
 });
 
 function countWorkers(pid: number): number {
-  return listThreads(pid).filter(({ name }) => WORKER_THREADS.has(name)).length;
+  return readdirSync(`/proc/${pid}/task`).filter(
+    (thread) => readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").trim() === WORKER_THREAD,
+  ).length;
 }

@@ -35,7 +35,6 @@ function startPage(lookMs: number) {
         journalReservedBytes: 1_048_576,
         journalUncommittedBytes: 0,
         writerRunning: true,
-        writerWaiting: 0,
         writerCommits: 0,
         writerEvents: 0,
         writerFailures: 0,

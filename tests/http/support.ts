@@ -207,7 +207,6 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
         journalReservedBytes: 1_048_576,
         journalUncommittedBytes: 0,
         writerRunning: true,
-        writerWaiting: 0,
         writerCommits: 0,
         writerEvents: 0,
         writerFailures: 0,

@@ -84,8 +84,6 @@ RestartPreventExitStatus=77 78
 TimeoutStopSec=45
 # Each open stream takes two descriptors.
 LimitNOFILE=65536
-# Threads that stepped back for those that serve may return when they are behind; none rises above the others.
-LimitNICE=+0
 
 ${user === null ? "DynamicUser=yes" : `User=${user}`}
 StateDirectory=lockport
@@ -119,7 +117,6 @@ RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
-SystemCallFilter=sched_setattr setpriority
 SystemCallErrorNumber=EPERM
 
 [Install]

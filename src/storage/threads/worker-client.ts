@@ -90,11 +90,6 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
     return this.#worker !== null || (this.#canStart && hasRoomForWorker());
   }
 
-  /** Questions that are not answered yet. */
-  get waitingCount(): number {
-    return this.#waiting.size;
-  }
-
   /** Rejects with a refusal of the task, `TaskFailedError`, `WorkerEndedError`, and what cannot be sent. */
   ask<Name extends keyof All & string>(
     name: Name,
@@ -157,9 +152,9 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
   }
 
   #spawn(): Worker {
-    const { url, name, start } = this.#options;
+    const { url, start } = this.#options;
     const worker = new Worker(url.href);
-    worker.postMessage({ kind: "start", name, start });
+    worker.postMessage({ kind: "start", start });
     this.#startedMs = performance.now();
     worker.addEventListener("message", (event: MessageEvent<WorkerReply<Event, never>>) =>
       this.#onReply(event.data),

@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { constants, getPriority, setPriority } from "node:os";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log, type LogFields } from "#kernel/log.ts";
@@ -10,7 +9,7 @@ const NICENESS_STEPS = 5;
 
 /** A message to a Worker. The first one is `start`; each `ask` is answered once. */
 export type WorkerCommand<Start, Question> =
-  | { readonly kind: "start"; readonly name: string; readonly start: Start }
+  | { readonly kind: "start"; readonly start: Start }
   | { readonly kind: "ask"; readonly id: number; readonly name: string; readonly question: Question }
   | { readonly kind: "close" };
 
@@ -89,7 +88,6 @@ export function serveWorker(open: (start: never, channel: WorkerChannel<unknown>
     const command = message.data;
     switch (command.kind) {
       case "start":
-        nameThread(command.name);
         parts = open(command.start, { tell: (event) => reply({ kind: "event", event }), log });
         reply({ kind: "ready" });
         return;
@@ -100,16 +98,6 @@ export function serveWorker(open: (start: never, channel: WorkerChannel<unknown>
         void end();
     }
   });
-}
-
-/** Gives the calling thread a name for the system (`top -H`), by which `boot/process/threads.ts` finds it. */
-function nameThread(name: string): void {
-  if (process.platform !== "linux") return;
-  try {
-    writeFileSync("/proc/thread-self/comm", name);
-  } catch {
-    // A sandbox may forbid it; the thread is called Worker then.
-  }
 }
 
 /**

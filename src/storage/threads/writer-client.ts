@@ -71,11 +71,7 @@ export class WriterClient {
 
   /** Since the process started, over every Worker that there was. */
   gauges(): WriterGauges {
-    return {
-      writerRunning: this.worker.isRunning,
-      writerWaiting: this.worker.waitingCount,
-      ...this.#counts,
-    };
+    return { writerRunning: this.worker.isRunning, ...this.#counts };
   }
 
   wake(): void {
