@@ -10,7 +10,7 @@ export type ServerName = (typeof SERVERS)[number];
 export const SCENES = ["unary", "stream", "open"] as const;
 export type SceneName = (typeof SCENES)[number];
 
-/** Of each request. */
+/** What a request allocates, on average. */
 export interface Allocated {
   readonly cellBytes: number;
   readonly residentBytes: number;

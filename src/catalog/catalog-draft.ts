@@ -31,7 +31,7 @@ export interface CatalogDraft {
   readonly models: readonly (ModelDraft & { readonly alias: string })[];
   /** The newest last. */
   readonly feeds: readonly CatalogFeedDraft[];
-  /** Of one moment in the order in which they take force. */
+  /** Entries of one moment stand in the order in which they take force. */
   readonly pricesToCome: readonly PricesToComeDraft[];
 }
 

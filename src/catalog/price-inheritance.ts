@@ -65,7 +65,7 @@ export function readInheritance(
   return names.map((name) => toInheritance(picture, name, fromUs));
 }
 
-/** Of the same names in the same order. */
+/** Returns what differs in `after`. Both lists have the same names in the same order. */
 export function findChanged(
   before: readonly PriceInheritance[],
   after: readonly PriceInheritance[],

@@ -277,7 +277,7 @@ interface PlannedToCome {
   readonly begun: readonly HeldPrice[];
   /** Prices that hold by then and end, by `toHeldKey`. */
   readonly ended: ReadonlyMap<string, EndedPrice>;
-  /** Of each schedule the prices that find no room. */
+  /** Prices of a schedule that find no room, by schedule. */
   readonly dropped: readonly DroppedPrices[];
   readonly inherited: readonly PriceInheritance[];
 }

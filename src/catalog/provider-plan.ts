@@ -103,7 +103,7 @@ interface Replaced extends Pick<ProviderChange, "secrets" | "nowUs"> {
  */
 function toFormer(before: Provider, { after, apiKey, secrets, nowUs }: Replaced) {
   if (apiKey === null || !isBoundAlike(before, after)) return NO_FORMER;
-  // The same one again replaces nothing.
+  // A key that is stored already replaces nothing.
   if (apiKey === undefined || apiKey === findCredential(secrets, before)) return {};
   return sealFormer(secrets, before, nowUs);
 }

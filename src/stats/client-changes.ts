@@ -39,7 +39,7 @@ export interface ClientChange {
   readonly version: string | null;
   readonly sinceUs: InstantUs;
   readonly now: EndedRequests;
-  /** Of what `before` is: the version itself, or where it was never better the client's other versions. */
+  /** Whose requests `before` counts: the version's own, or those of the client's other versions where it was never better. */
   readonly beforeOf: "version" | "client";
   readonly before: EndedRequests;
   /** All other clients since then: where as much of theirs fails, the cause is no client. */

@@ -301,7 +301,7 @@ export interface ClientChanges extends ReportNotes {
 export interface RetryStorms extends ReportNotes {
   readonly storms: readonly (Omit<RetryStorm, "subject"> &
     Pick<RequestLogRow, "principal" | "keyId" | "relayTokenId" | "model" | "client">)[];
-  /** Of all of them. */
+  /** The sum of all storms, also of those that the list has no room for. */
   readonly total: { readonly storms: number; readonly attempts: number; readonly costPico: Pico | null };
 }
 

@@ -301,7 +301,7 @@ test(
           const spans = await one.store.readPriceSpans(null);
           for (const atUs of past.times) {
             for (const [name, beganAtUs] of began) {
-              // Nobody asked for a name before it was one.
+              // A name has no price before it is one.
               if (atUs < beganAtUs) continue;
               const held = spans.get(name)?.findLast(({ fromUs }) => fromUs <= atUs)?.prices;
               const units = UNITS.flatMap((unit) => {

@@ -313,7 +313,7 @@ class Scene {
     this.#sent = [];
   }
 
-  /** The same prices once more change nothing. */
+  /** A change that was killed is made again: prices that are there already change nothing. */
   #patch(model: string, patch: object, kill: Kill): Promise<void> {
     return change(
       () => send("PATCH", `/admin/v1/models/${model}`, patch),

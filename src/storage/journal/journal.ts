@@ -143,7 +143,7 @@ export class Journal implements UsageJournal {
     return { appendedCount: 0, written: null, synced: null };
   }
 
-  /** Of a turn that was full before its microtask ran, that one ends the turn behind it. */
+  /** A turn that was full has ended before its microtask runs, which then ends the turn behind it. */
   readonly #endTurn = (): void => {
     const turn = this.#turn;
     if (turn === null) return;
