@@ -131,7 +131,7 @@ export function repricingRoutes({ catalog, clock, repricings }: RepricingRoutesD
       ...ADMIN,
       summary: "Apply a plan",
       description:
-        "Step by step, at most 8,192 requests of a day with their totals in one transaction: reports are right at every moment, and say `x-proxy-repricing` meanwhile. Refused where another re-pricing has changed requests of the same time since the plan was made.",
+        "Step by step, some thousand requests of a day with their totals in one transaction: reports are right at every moment, and say `x-proxy-repricing` meanwhile. Refused where another re-pricing has changed requests of the same time since the plan was made.",
       params: PARAMS,
       body: NoRequest,
       example: {},
