@@ -96,7 +96,9 @@ export class Repricer {
   readonly #priced: readonly (PricedGroup | null)[];
   readonly #sql: string;
   readonly #rowsMax: number;
-  readonly #chosen: readonly Binding[];
+  readonly #bindings: readonly Binding[];
+  /** A byte for each result, by its id less one: 0 for one that is not chosen. */
+  readonly #results: Uint8Array;
   /** Prices are a few objects that the terms hold. */
   readonly #keyOf = new Map<AppliedPrices, string>();
   readonly #byRequestOf = new Map<AppliedPrices, boolean>();
@@ -108,14 +110,16 @@ export class Repricer {
     readonly groups: LabelGroups;
     readonly sql: string;
     readonly rowsMax: number;
-    readonly chosen: readonly Binding[];
+    readonly bindings: readonly Binding[];
+    readonly results: Uint8Array;
   }) {
     this.#terms = parts.terms;
     this.#classes = parts.classes;
     this.#groups = parts.groups;
     this.#sql = parts.sql;
     this.#rowsMax = parts.rowsMax;
-    this.#chosen = parts.chosen;
+    this.#bindings = parts.bindings;
+    this.#results = parts.results;
     const pricesOf = new Map(parts.terms.prices);
     const modelsAlone = new Set(parts.terms.history?.models);
     this.#priced = parts.groups.values.map((values) => {
@@ -149,14 +153,17 @@ export class Repricer {
     );
     const dialect = yield* dialectOf();
     const key = dialect.eventKey.map((column) => `e.${column}`).join(", ");
+    const chosen = toChosenBindings({ filter, groups });
+    const isJoined = filter.rows !== null || isNarrow(groups.shapes);
     return new Repricer({
       terms,
       classes: yield* readEventClasses(),
       groups,
-      sql: `SELECT ${yield* toEventColumns()} FROM event AS e ${toEventJoins(dialect, filter)}
+      sql: `SELECT ${yield* toEventColumns()} FROM event AS e ${isJoined ? toEventJoins(dialect, filter) : ""}
         WHERE e.id >= ? AND e.id < ? ORDER BY ${key} LIMIT ${rowsMax}`,
       rowsMax,
-      chosen: toChosenBindings({ filter, groups }),
+      bindings: isJoined ? chosen : [],
+      results: chosen[1],
     });
   }
 
@@ -167,7 +174,7 @@ export class Repricer {
     onChange: (change: EventChange) => void,
   ): Script<PricedStretch> {
     const dayEndUs = Math.min((toDay(fromUs) + 1) * DAY_US, endUs);
-    let rows = yield* all<EventRow>(this.#sql, [...this.#chosen, fromUs, dayEndUs]);
+    let rows = yield* all<EventRow>(this.#sql, [...this.#bindings, fromUs, dayEndUs]);
     let untilUs = dayEndUs;
     const last = rows.at(-1);
     if (rows.length === this.#rowsMax && last !== undefined) {
@@ -177,19 +184,23 @@ export class Repricer {
     }
     let eventCount = 0;
     for (const row of rows) {
+      const groupId = this.#groups.groupOf[row.combination] ?? NOT_CHOSEN;
+      const former = this.#classes.get(row.manner);
+      if (groupId === NOT_CHOSEN || former === undefined || !this.#isResultChosen(former)) continue;
       if (row.id + row.duration_us > this.#terms.plannedAtUs) continue;
       eventCount += 1;
-      const change = this.#toChange(row);
+      const group = this.#priced[groupId] ?? null;
+      const change = group === null ? null : this.#toChange(row, group, former);
       if (change !== null) onChange(change);
     }
     return { untilUs, eventCount };
   }
 
-  #toChange(row: EventRow): EventChange | null {
-    const groupId = this.#groups.groupOf[row.combination] ?? NOT_CHOSEN;
-    const group = groupId === NOT_CHOSEN ? null : (this.#priced[groupId] ?? null);
-    const former = this.#classes.get(row.manner);
-    if (group === null || former === undefined) return null;
+  #isResultChosen({ result }: EventClass): boolean {
+    return (this.#results[result - 1] ?? 0) > 0;
+  }
+
+  #toChange(row: EventRow, group: PricedGroup, former: EventClass): EventChange | null {
     const endedAtUs = row.id + row.duration_us;
     const span = findSpan(group.spans, endedAtUs);
     if (span === null) return null;
@@ -248,6 +259,13 @@ export class Repricer {
     if (key === undefined) this.#keyOf.set(prices, (key = toPricesKey(prices)));
     return key;
   }
+}
+
+/** To choose rows in SQL takes 0.4 µs each (measured), which pays where most of them are left out. */
+function isNarrow(shapes: Uint8Array): boolean {
+  let count = 0;
+  for (const shape of shapes) count += Number(shape > 0);
+  return count < shapes.length / 2;
 }
 
 /** As `withBilledRequest` is asked: its upstream answered 2xx, and it used something. */
