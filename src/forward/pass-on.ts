@@ -27,8 +27,13 @@ import {
 } from "./tee.ts";
 import type { UpstreamHead, WarmConnections } from "./upstream.ts";
 
-/** A meter may keep a shorter chunk; such ones are left to the collection of garbage. */
+/** A meter may keep a shorter chunk of what is no stream of events; such ones are left to the collection of garbage. */
 const FREED_BYTES_MIN = 32 * 1024;
+/**
+ * What waits for its next event when garbage is collected is kept until a full collection, and that event with it. The bytes of
+ * a shorter one stand among the engine's own cells, and are no memory that could be freed.
+ */
+const FREED_EVENT_BYTES_MIN = 1_001;
 
 /** Passes a body on from its first byte. Until then nothing was sent, and any failure is still a clean 502. */
 export async function passOn(
@@ -81,7 +86,7 @@ interface PassedBody {
  */
 class PassedOn implements TeeOptions {
   readonly reader: BodyReader;
-  readonly first: Uint8Array;
+  first: Uint8Array | null;
   readonly cancellation: Cancellation;
   readonly idleMs: number;
   readonly stallMs = WRITE_STALL_MS_MAX;
@@ -135,7 +140,8 @@ class PassedOn implements TeeOptions {
   }
 
   left(chunk: Uint8Array): void {
-    if (chunk.length > FREED_BYTES_MIN) free(chunk);
+    const bytesMin = this.#isEventStream ? FREED_EVENT_BYTES_MIN : FREED_BYTES_MIN;
+    free(chunk, bytesMin);
   }
 
   async finish(ending: TeeEnding): Promise<void> {

@@ -11,8 +11,11 @@ export interface BodyReader {
 
 export interface TeeOptions {
   readonly reader: BodyReader;
-  /** Already read, since the server sends a response's head together with its first bytes. Null when the body is empty. */
-  readonly first: Uint8Array | null;
+  /**
+   * Already read, since the server sends a response's head together with its first bytes. Null when the body is empty, and from
+   * when the tee has taken it: a stream that lasts for hours would keep it.
+   */
+  first: Uint8Array | null;
   readonly cancellation: Cancellation;
   /** The longest silence between bytes. */
   readonly idleMs: number;
@@ -75,6 +78,7 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array>, CancellationListene
     const { reader, cancellation, idleMs, stallMs, stalls } = options;
     let broke = false;
     let chunk = options.first;
+    options.first = null;
     try {
       cancellation.arm(idleMs);
       while (chunk !== null && cancellation.cause === null) {
@@ -101,9 +105,12 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array>, CancellationListene
       }
     } catch {
       broke = true;
+      // A write that broke off had shown its chunk to the watcher. Were it read from here on, it would be kept while the next is
+      // waited for, and a collection in that time keeps it until a full one.
+      chunk = EMPTY;
     }
-    // A write that broke off had shown its chunk to the watcher; the chunk that came behind a hang-up was not shown.
-    if (this.#readsOn) await this.#readOn(broke ? EMPTY : chunk);
+    // The chunk that came behind a hang-up was not shown.
+    if (this.#readsOn) await this.#readOn(chunk);
     const how = toEnding(cancellation, broke);
     await this.#end(how);
     this.#close(how);
