@@ -1,4 +1,4 @@
-import type { AccountEnding } from "#forward/account.ts";
+import type { RequestEnd } from "#forward/proxied-request.ts";
 import type { ReportedUsage } from "#usage/event.ts";
 import { toLogNormal, type Chance } from "../../bench/chance.ts";
 import { findPace } from "./catalogue.ts";
@@ -10,7 +10,7 @@ export interface Course {
   /** Null when no head of an answer comes. */
   readonly answer: { readonly statusCode: number; readonly firstByteUs: number } | null;
   readonly durationUs: number;
-  readonly ending: AccountEnding;
+  readonly ending: RequestEnd;
 }
 
 const DURATION_US_MAX = 280_000_000;

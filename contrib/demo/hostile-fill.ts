@@ -1,6 +1,7 @@
 import { isUpstreamName } from "#catalog/model.ts";
+import { toStoredClient, toTags } from "#forward/headers.ts";
 import { readAsked } from "#forward/relay-body.ts";
-import { toAccountSubject } from "#forward/relay.ts";
+import { RelayTerms } from "#forward/relay.ts";
 import { requireLabel } from "#identity/keys.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";
@@ -19,7 +20,7 @@ import type { Course } from "./course.ts";
 import { CONTROL_TEXTS, HOSTILE_TEXTS, type HostileText } from "./hostile-texts.ts";
 import { openInstallation, type Installation } from "./installation.ts";
 import { createSimulatedIds, createSimulatedTime, HOUR_US, type SimulatedTime } from "./simulated-time.ts";
-import { playRequest, RELAYED_REQUEST, toSubject, type PlannedRequest } from "./traffic.ts";
+import { playRequest, toTerms, type PlannedRequest } from "./traffic.ts";
 
 /** Form in which one text stands now, as in which each field has it; null where the field does not take it. */
 export interface Planted extends HostileText {
@@ -144,30 +145,23 @@ async function plantOne(
   );
 
   const headers = toHeaders(text);
-  const caller = { principalId: principal.id, principalName: principal.name };
+  const caller = { principalId: principal.id, principalName: principal.name, fixedTags: [] };
   const { model: relayedModel } = readAsked(Buffer.from(JSON.stringify({ model: wantedUpstream })));
   const errorKind = toErrorKind(400, { error: { type: text } });
-  const proxied = (arrivedAtUs: InstantUs) =>
-    toSubject(model, {
-      ...caller,
-      arrivedAtUs,
-      keyId: ownKey.secret.id,
-      endpoint: "chat",
-      headers,
-      streamed: false,
-    });
-  const relayed = (arrivedAtUs: InstantUs) =>
-    toAccountSubject(
-      {
-        ...RELAYED_REQUEST,
-        caller: { ...caller, relayTokenId: ownToken.secret.id, fixedTags: [] },
-        path: `/v1/${encodeURIComponent(text)}`,
-        headers,
-        arrivedAtUs,
-      },
-      { model: relayedModel, streamed: true },
-    );
-  const { client, tags } = proxied(0).subject;
+  const sent = { isRetried: false, streamed: false };
+  const proxied = {
+    ...sent,
+    credentialId: ownKey.secret.id,
+    head: { caller: { ...caller, keyId: ownKey.secret.id }, headers },
+    terms: toTerms(model, "chat"),
+  };
+  const relayed = {
+    ...sent,
+    credentialId: ownToken.secret.id,
+    head: { caller: { ...caller, relayTokenId: ownToken.secret.id }, headers },
+    terms: new RelayTerms({ method: "POST", path: `/v1/${encodeURIComponent(text)}` }, relayedModel, 0),
+    streamed: true,
+  };
   return {
     planted: {
       name,
@@ -179,14 +173,14 @@ async function plantOne(
       isAlias,
       upstreamName,
       relayedModel,
-      client,
-      tags,
+      client: toStoredClient(headers),
+      tags: toTags(headers, []),
       errorKind,
     },
     requests: [
-      { ...GOOD, isRetried: false, credentialId: ownKey.secret.id, toSubject: proxied },
-      { ...toRefused(errorKind), isRetried: false, credentialId: ownKey.secret.id, toSubject: proxied },
-      { ...GOOD, isRetried: false, credentialId: ownToken.secret.id, toSubject: relayed },
+      { ...GOOD, ...proxied },
+      { ...toRefused(errorKind), ...proxied },
+      { ...GOOD, ...relayed },
     ],
   };
 }

@@ -5,7 +5,7 @@ import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
-import { Accounts } from "#forward/account.ts";
+import { OpenRequests } from "#forward/open-requests.ts";
 import { createOwnedSecrets, type OwnedSecrets, createKeys } from "#identity/keys.ts";
 import { createKeyUse, type KeyUse } from "#identity/key-use.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
@@ -29,7 +29,7 @@ export interface Installation {
   /** People as single sign-on makes them. */
   readonly ssoAccounts: SsoAccounts;
   /** Makes one usage event for each account: classified, priced and recorded like a proxied request. */
-  readonly accounts: Accounts;
+  readonly requests: OpenRequests;
   /** The file with the password of `admin`. */
   readonly adminPasswordPath: string;
   /** Commits what was recorded, seals the days that are over, and lets go of the folder. */
@@ -71,7 +71,7 @@ export async function openInstallation(
     },
     keyUse: createKeyUse(storage.keyUse, clock),
     ssoAccounts: createSsoAccounts({ ...identity, log }),
-    accounts: new Accounts({
+    requests: new OpenRequests({
       catalog,
       ledger: storage.ledger,
       metrics: createUsageMetrics(),

@@ -1,7 +1,6 @@
 import type { ResolvedModel } from "#catalog/snapshot.ts";
-import type { AccountSubject } from "#forward/account.ts";
-import { toAttribution } from "#forward/attribution.ts";
-import { toAccountSubject } from "#forward/relay.ts";
+import { ProxiedRequest, type RequestHead, type RequestTerms } from "#forward/proxied-request.ts";
+import { RelayTerms } from "#forward/relay.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Chance } from "../../bench/chance.ts";
@@ -15,8 +14,9 @@ import { drawFailure, type Incident } from "./trouble.ts";
 /** A request that is going to be made, with what will come of it. */
 export interface PlannedRequest extends Course {
   readonly credentialId: string;
-  /** Complete but for the arrival. */
-  readonly toSubject: (arrivedAtUs: InstantUs) => AccountSubject;
+  readonly head: Pick<RequestHead, "caller" | "headers">;
+  readonly terms: RequestTerms;
+  readonly streamed: boolean;
   /** Its caller may try again, since the provider failed. */
   readonly isRetried: boolean;
 }
@@ -57,36 +57,20 @@ export async function planRequest(
           failure,
           (resolved?.provider.timeoutReadSeconds ?? RELAY_TIMEOUT_SECONDS) * 1e6,
         );
+  const secret = isRelayed ? { relayTokenId: credential.id } : { keyId: credential.id };
   return {
     ...course,
     isRetried: failure !== null && incident !== null,
     credentialId: credential.id,
-    toSubject: (arrivedAtUs) =>
+    head: {
+      caller: { principalId: principal.id, principalName: principal.name, fixedTags: [], ...secret },
+      headers,
+    },
+    terms:
       resolved === null
-        ? toAccountSubject(
-            {
-              ...RELAYED_REQUEST,
-              caller: {
-                principalId: principal.id,
-                principalName: principal.name,
-                relayTokenId: credential.id,
-                fixedTags: [],
-              },
-              path: "/v1/messages",
-              headers,
-              arrivedAtUs,
-            },
-            { model: habit.model, streamed },
-          )
-        : toSubject(resolved, {
-            arrivedAtUs,
-            principalId: principal.id,
-            principalName: principal.name,
-            keyId: credential.id,
-            endpoint: habit.endpoint ?? "chat",
-            headers,
-            streamed,
-          }),
+        ? new RelayTerms(RELAYED_MESSAGE, habit.model, 0)
+        : toTerms(resolved, habit.endpoint ?? "chat"),
+    streamed,
   };
 }
 
@@ -96,30 +80,26 @@ export function playRequest(
   request: PlannedRequest,
   arrivedAtUs: InstantUs,
 ): void {
-  const { accounts, clock, keyUse } = installation;
-  const { answer, durationUs, ending } = request;
+  const { requests, clock, keyUse } = installation;
+  const { answer, durationUs, ending, terms, streamed } = request;
   time.at(arrivedAtUs, () => {
     keyUse.touch(request.credentialId);
-    const account = accounts.open(clock.monotonicMs(), request.toSubject(arrivedAtUs));
+    const arrival = { arrivedAtUs, arrivedAtMs: clock.monotonicMs(), connection: new AbortController() };
+    const made = new ProxiedRequest(requests, { ...request.head, ...arrival }, terms);
+    made.streamed = streamed;
+    made.begin();
+    made.open();
     if (answer !== null) {
       time.at(arrivedAtUs + answer.firstByteUs, () => {
-        account.answered(answer.statusCode);
-        account.firstByte();
+        made.answered(answer.statusCode);
+        made.firstByte();
       });
     }
-    time.at(arrivedAtUs + durationUs, () => account.settle(ending));
+    time.at(arrivedAtUs + durationUs, () => made.settle(ending));
   });
 }
 
-/** Parts of a relayed request that its usage event does not hold. */
-export const RELAYED_REQUEST = {
-  method: "POST",
-  query: "",
-  token: "",
-  body: null,
-  arrivedAtMs: 0,
-  connection: new AbortController(),
-} as const;
+const RELAYED_MESSAGE = { method: "POST", path: "/v1/messages" };
 /** The relay's time limit for a silent upstream. */
 const RELAY_TIMEOUT_SECONDS = 300;
 function toHeaders({ client, tags }: Habit, progress: number): Headers {
@@ -130,32 +110,20 @@ function toHeaders({ client, tags }: Habit, progress: number): Headers {
   });
 }
 
-interface Asking {
-  readonly arrivedAtUs: InstantUs;
-  readonly principalId: string;
-  readonly principalName: string;
-  readonly keyId: string;
-  readonly endpoint: string;
-  readonly headers: Headers;
-  readonly streamed: boolean;
-}
-
-/** The usage subject of a request to `/v1`, as the data plane makes it. */
-export function toSubject(resolved: ResolvedModel, asking: Asking): AccountSubject {
+/** The terms of requests to `/v1`, as the data plane makes them. */
+export function toTerms(resolved: ResolvedModel, endpoint: string): RequestTerms {
   const { model, provider, upstreamName } = resolved;
-  const { headers, ...asked } = asking;
   return {
-    subject: {
-      ...asked,
-      relayTokenId: null,
-      providerId: provider.id,
-      model: model.alias,
-      upstreamName,
-      ...toAttribution(headers, []),
-    },
-    terms: {
-      providerName: provider.name,
-      pricing: { known: resolved, findIn: (catalog) => catalog.findModelById(model.id) },
-    },
+    providerId: provider.id,
+    providerName: provider.name,
+    model: model.alias,
+    upstreamName,
+    endpoint,
+    proxiedBy: [],
+    credential: null,
+    idleMs: 0,
+    usesNothing: false,
+    knownPrices: resolved,
+    findPrices: (catalog) => catalog.findModelById(model.id),
   };
 }

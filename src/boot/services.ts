@@ -4,7 +4,7 @@ import { createExchange, type Exchange } from "#forward/exchange.ts";
 import { KeptResponses } from "#forward/kept-responses.ts";
 import { createModelsCall } from "#forward/models-call.ts";
 import { createRelay } from "#forward/relay.ts";
-import { createShared } from "#forward/open-exchange.ts";
+import { OpenRequests } from "#forward/open-requests.ts";
 import type { AppDeps } from "#http/deps.ts";
 import { createAuthenticator, createRelayAuthenticator } from "#identity/caller.ts";
 import { createDevices } from "#identity/attempts.ts";
@@ -101,7 +101,7 @@ export async function wireServices(
     },
   });
   const limitAdmin = createLimitAdmin({ store: storage.limits, limits, clock, ids });
-  const shared = createShared({
+  const requests = new OpenRequests({
     catalog,
     ledger,
     metrics: usageMetrics,
@@ -114,7 +114,7 @@ export async function wireServices(
   const responses = new KeptResponses({
     store: storage.responses,
     secrets,
-    settlements: shared.accounts.settlements,
+    settlements: requests.settlements,
     catalog,
     metrics: usageMetrics,
     clock,
@@ -135,7 +135,7 @@ export async function wireServices(
       maxResponseBytes: config.maxResponseBytes,
       responses,
     },
-    shared,
+    requests,
   );
   const isEmpty = (await storage.identity.countPrincipals()) === 0;
   // The password signs in as `admin`: while it is on, that principal has to exist.
@@ -193,7 +193,7 @@ export async function wireServices(
         config.messagesBaseUrl === null
           ? null
           : {
-              relay: createRelay(shared, { baseUrl: config.messagesBaseUrl }),
+              relay: createRelay(requests, { baseUrl: config.messagesBaseUrl }),
               authenticator: createRelayAuthenticator({ store: storage.identity, keyUse, secrets, clock }),
             },
       keys: createKeys({ store: storage.identity, secrets, clock, ids }),

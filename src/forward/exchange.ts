@@ -3,26 +3,16 @@ import type { ModelScope } from "#catalog/model.ts";
 import { requireCapability, resolveModel, withQuery } from "#catalog/resolve.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";
-import type { Clock, InstantUs } from "#kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import {
-  type ForwardResult,
-  type OpenExchange,
-  breakOff,
-  giveUp,
-  NEVER_SENT,
-  type Shared,
-  createShared,
-} from "./open-exchange.ts";
-import type { Breach } from "./account.ts";
+import { OpenRequests } from "./open-requests.ts";
+import { ProxiedRequest, type RequestHead } from "./proxied-request.ts";
+import { breakOff, type ForwardResult, giveUp, NEVER_SENT } from "./request-end.ts";
 import { respond } from "./respond.ts";
-import { toSubject } from "./attribution.ts";
-import type { Caller, Cancellation } from "#kernel/cancellation.ts";
 import type { SlotSource } from "#catalog/slots.ts";
 import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
 import {
@@ -32,8 +22,8 @@ import {
 } from "#kernel/memory-semaphore.ts";
 import { free } from "#kernel/bytes.ts";
 import { createDepartures } from "./response-buffer.ts";
-import { isFromBrowser, toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
-import { type KeptResponses, AskedResponse, MadeResponse, type ResponseWatch } from "./kept-responses.ts";
+import { toUpstreamHeaders } from "./headers.ts";
+import { type KeptResponses, AskedResponse, MadeResponse } from "./kept-responses.ts";
 import {
   refuseLargeBatch,
   refuseUntoldStream,
@@ -46,7 +36,7 @@ import {
 import { type Route, createRoutes, makeRoute } from "./route.ts";
 import { cutForm, parseForm, parseLargeForm, refuseDelimiterIn, type ParsedForm } from "./form-body.ts";
 import { SCANNED_AT_ONCE_BYTES_MAX } from "./paced-scan.ts";
-import { createUpload, type Upload } from "./upstream.ts";
+import { type Breach, createUpload, type Upload } from "./upstream.ts";
 
 export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
@@ -67,18 +57,11 @@ export interface ExchangeDeps {
   readonly responses?: KeptResponses;
 }
 
-export interface ExchangeInput {
+export interface ExchangeInput extends RequestHead {
   readonly endpoint: EndpointName;
   /** The response that is asked for; absent where the body names a model. */
   readonly responseId?: string | undefined;
-  readonly caller: {
-    readonly principalId: string;
-    readonly principalName: string;
-    readonly keyId: string | null;
-    readonly fixedTags: readonly string[];
-    readonly models: ModelScope;
-  };
-  readonly headers: Headers;
+  readonly caller: RequestHead["caller"] & { readonly models: ModelScope };
   /** The query as it came, with its question mark; empty without one. */
   readonly query: string;
   /** Memory that no other part reads: the exchange frees it as soon as the body is no longer needed. */
@@ -88,10 +71,6 @@ export interface ExchangeInput {
    * the caller of this function closes it when this throws.
    */
   readonly reservation?: Pick<Reservation, "close"> | null;
-  readonly arrivedAtUs: InstantUs;
-  readonly arrivedAtMs: number;
-  /** The connection that the request came by. */
-  readonly connection: Caller;
 }
 
 export type ExchangeResult = ForwardResult;
@@ -119,42 +98,27 @@ export interface Exchange {
   halt(): void;
 }
 
-interface RoutedExchange extends OpenExchange {
-  readonly route: Route;
-}
-
-/** A request whose checks have passed, but for limits. */
-interface Known {
-  readonly route: Route;
-  readonly subject: UsageBeginning;
-  readonly responses: ResponseWatch | null;
-}
-
-/** An answer to a request without a body may be a stream all the same: its media type tells. */
-const NO_STREAM = { stream: false };
-
 const NO_PERMIT: Breach = { error: "timeout", failure: "queue_timeout" };
 
-/** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
-export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
+/** `requests` has those of the relay as well, which then count among the active ones. */
+export function createExchange(deps: ExchangeDeps, requests = new OpenRequests(deps)): Exchange {
   const { secrets, metrics, clock } = deps;
-  const { accounts, upstream } = shared;
-  const { lane = 0 } = accounts.deps;
+  const { limits, upstream } = requests;
   const limiter = createConcurrencyLimiter(deps.slots);
   const buffered = createMemorySemaphore({
     bytesMax: deps.maxResponseBytes,
     totalBytesMax: deps.bufferedBytesTotalMax ?? BUFFERED_BYTES_TOTAL_MAX,
   });
-  const departures = createDepartures();
+  const answers = { buffered, departures: createDepartures() };
   const routeDeps = { secrets, limiter, metrics, upstream };
   const routeTo = createRoutes(routeDeps);
   return {
     run,
-    activeCount: () => accounts.openCount(),
-    activeStreamCount: () => accounts.openStreamCount(),
+    activeCount: () => requests.openCount(),
+    activeStreamCount: () => requests.openStreamCount(),
     waitingCount: () => limiter.waitingCount(),
-    drained: () => accounts.settled(),
-    halt: () => shared.halt(),
+    drained: () => requests.settled(),
+    halt: () => requests.halt(),
   };
 
   function run(input: ExchangeInput): Promise<ExchangeResult> {
@@ -191,26 +155,24 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     }
 
     const route = routeTo(resolved, input.endpoint);
-    refuseName(parsed, route);
-    const subject = toSubject(input, parsed, route.model);
-    const following = accounts.limits.current(subject);
+    if (isForm(parsed)) refuseDelimiterIn(parsed, Buffer.from(resolved.upstreamName));
+    const request = new ProxiedRequest(requests, input, route);
+    request.streamed = parsed.stream;
+    const following = limits.current(request);
     // An answer of `compact` is no response and has no id to be asked for by.
-    const responses =
-      input.endpoint === "responses" && deps.responses !== undefined
-        ? new MadeResponse(deps.responses, subject, route.model.model.id)
-        : null;
-    const known = { route, subject, responses };
-    return following === null ? begin(input, parsed, known) : beginAfter(following, input, parsed, known);
+    if (input.endpoint === "responses" && deps.responses !== undefined)
+      request.responses = new MadeResponse(deps.responses, request, resolved.model.id);
+    return following === null ? begin(input, parsed, request) : beginAfter(following, input, parsed, request);
   }
 
   async function beginAfter(
     following: Promise<void>,
     input: ExchangeInput,
     parsed: ParsedBody,
-    known: Known,
+    request: ProxiedRequest<Route>,
   ): Promise<ExchangeResult> {
     await following;
-    return await begin(input, parsed, known);
+    return await begin(input, parsed, request);
   }
 
   async function askFor(input: ExchangeInput, id: string): Promise<ExchangeResult> {
@@ -221,52 +183,38 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     const found = await deps.responses.find(id, input.caller, catalog);
     // The id is part of the address, so that there is a route for each.
     const route = makeRoute(found.model, { endpoint, id: encodeURIComponent(id) }, routeDeps);
-    const subject = toSubject(input, NO_STREAM, route.model);
-    await accounts.limits.current(subject);
-    const isDeletion = toRow(endpoint).method === "DELETE";
-    const responses = new AskedResponse(deps.responses, found, { id, isDeletion });
-    return begin(input, null, { route, subject, responses });
+    const request = new ProxiedRequest(requests, input, route);
+    await limits.current(request);
+    const isDeletion = route.method === "DELETE";
+    request.responses = new AskedResponse(deps.responses, found, { id, isDeletion });
+    return begin(input, null, request);
   }
 
   /** `parsed`: null for a request without a body. */
   function begin(
     input: ExchangeInput,
     parsed: ParsedBody | null,
-    { route, subject, responses }: Known,
+    request: ProxiedRequest<Route>,
   ): Promise<ExchangeResult> {
-    const warnings = accounts.limits.admit(subject, route.hasPrice);
-    const account = accounts.open(input.arrivedAtMs, { subject, terms: route });
-    const cancellation = shared.openCancellation(input.connection);
-    responses?.began(account);
-    if ((input.reservation ?? null) !== null) account.own(toHeldBody(input, cancellation));
-    return forward(input, parsed, {
-      route,
-      shared,
-      proxiedBy: withLimitWarnings(route.proxiedBy, warnings),
-      arrivedAtUs: input.arrivedAtUs,
-      lane,
-      isBrowser: isFromBrowser(input.headers),
-      credential: route.credential,
-      idleMs: route.model.provider.timeoutReadSeconds * 1000,
-      account,
-      cancellation,
-      responses,
-      principalId: input.caller.principalId,
-    });
+    request.warnings = limits.admit(request, request.terms.hasPrice);
+    request.begin();
+    request.open();
+    if ((input.reservation ?? null) !== null) request.held = toHeldBody(input, request);
+    return forward(input, parsed, request);
   }
 
   /** All of an exchange that waits is one function: each more that is left and entered again costs every request. */
   async function forward(
     input: ExchangeInput,
     parsed: ParsedBody | null,
-    open: RoutedExchange,
+    request: ProxiedRequest<Route>,
   ): Promise<ExchangeResult> {
-    const { route, account, cancellation, idleMs } = open;
-    const { queue, target, authHeader } = route;
-    const { method, meter, passesQuery } = toRow(input.endpoint);
-    const { maxConcurrency } = route.model.provider;
-    const streamed = parsed?.stream === true;
-    const untilMs = streamed ? null : clock.monotonicMs() + idleMs;
+    const { terms: route, cancellation } = request;
+    const { method, queue, target, authHeader, idleMs } = route;
+    const { maxConcurrency } = route.resolved.provider;
+    const { passesQuery } = toRow(input.endpoint);
+    // An answer to a request without a body may be a stream all the same: its media type tells.
+    const untilMs = request.streamed ? null : clock.monotonicMs() + idleMs;
     try {
       let permit = queue.tryAcquire(maxConcurrency);
       if (permit === null) {
@@ -274,9 +222,9 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         cancellation.arm(idleMs);
         permit = await queue.acquire(maxConcurrency, cancellation.signal);
       }
-      if (permit === null) return await giveUp(open, NO_PERMIT, NEVER_SENT);
+      if (permit === null) return await giveUp(request, NO_PERMIT, NEVER_SENT);
       permit.whenCut(cancellation);
-      account.own(permit);
+      request.permit = permit;
 
       const body = parsed === null ? null : toUpstreamBody(input, parsed, route);
       const headers = toUpstreamHeaders(input.headers, {
@@ -284,7 +232,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         contentType: parsed !== null && isForm(parsed) ? input.headers.get("content-type") : null,
         bodyBytes: body === null ? null : "sizeBytes" in body ? body.sizeBytes : body.length,
       });
-      await accounts.written();
+      await requests.written();
       const head = await upstream.call({
         method,
         target,
@@ -297,11 +245,11 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       });
       if (head.kind === "failed") {
         free(input.body);
-        return await giveUp(open, head, head.isSent ? null : NEVER_SENT);
+        return await giveUp(request, head, head.isSent ? null : NEVER_SENT);
       }
-      return await respond(open, head, { streamed, meter, buffered, departures });
+      return await respond(request, head, answers);
     } catch (failure) {
-      await breakOff(open);
+      await breakOff(request);
       throw failure;
     }
   }
@@ -339,11 +287,11 @@ function isMultipart(headers: Headers): boolean {
 }
 
 /** What is held of a large body until its exchange has ended. */
-function toHeldBody({ body, reservation }: ReceivedBody, { signal }: Cancellation): Disposable {
+function toHeldBody({ body, reservation }: ReceivedBody, request: ProxiedRequest): Disposable {
   return {
     [Symbol.dispose]() {
       // An upstream that answered early may still be taking it; a cancelled one takes no more.
-      if (signal.aborted) free(body);
+      if (request.cancellation.signal.aborted) free(body);
       reservation?.close();
     },
   };
@@ -361,23 +309,18 @@ function toUpload({ body, reservation }: ReceivedBody, pieces: readonly Uint8Arr
 function toUpstreamBody(
   received: ReceivedBody,
   parsed: ParsedBody,
-  route: Pick<Route, "model" | "upstreamName">,
+  route: Pick<Route, "resolved" | "upstreamJson">,
 ): Uint8Array<ArrayBuffer> | Upload {
   const { body, reservation = null } = received;
   if (reservation !== null) return toUpload(received, cut(parsed, route));
-  const spliced = isForm(parsed) ? Buffer.concat(cut(parsed, route)) : spliceBody(parsed, route.upstreamName);
+  const spliced = isForm(parsed) ? Buffer.concat(cut(parsed, route)) : spliceBody(parsed, route.upstreamJson);
   free(body);
   return spliced;
 }
 
 function cut(
   parsed: ParsedBody,
-  { model, upstreamName }: Pick<Route, "model" | "upstreamName">,
+  { resolved, upstreamJson }: Pick<Route, "resolved" | "upstreamJson">,
 ): Uint8Array[] {
-  return isForm(parsed) ? cutForm(parsed, Buffer.from(model.upstreamName)) : cutBody(parsed, upstreamName);
-}
-
-/** Throws `invalid_multipart` where the upstream name would end a part of a form. */
-function refuseName(parsed: ParsedBody, { model }: Pick<Route, "model">): void {
-  if (isForm(parsed)) refuseDelimiterIn(parsed, Buffer.from(model.upstreamName));
+  return isForm(parsed) ? cutForm(parsed, Buffer.from(resolved.upstreamName)) : cutBody(parsed, upstreamJson);
 }

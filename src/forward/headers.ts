@@ -1,7 +1,9 @@
-import { carriesOwnToken } from "#identity/secret.ts";
+import { carriesOwnToken, containsOwnToken } from "#identity/secret.ts";
 import { listSessionCookies } from "#identity/sessions.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import { toFieldValue } from "#kernel/text.ts";
+import { parseTags } from "#kernel/tags.ts";
+import { toFieldValue, truncateCodePoints } from "#kernel/text.ts";
+import { CLIENT_LENGTH_MAX } from "#usage/event.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 
 /**
@@ -228,44 +230,64 @@ export function isResponseDropped(name: string): boolean {
   return RESPONSE_DROPPED.has(name) || hasPrefix(name, RESPONSE_DROPPED_PREFIXES);
 }
 
-export interface ProxiedBy {
-  readonly providerName: string;
-  /** Null for a relayed request that names no model. */
-  readonly upstreamName: string | null;
-  /** The headers that it adds to each response. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
-}
+/** The headers that name its provider and model to the caller of a request. */
+export type ProxiedBy = readonly (readonly [name: string, value: string])[];
 
+/** `upstreamName` is null for a relayed request that names no model. */
 export function toProxiedBy(providerName: string, upstreamName: string | null): ProxiedBy {
-  return {
-    providerName,
-    upstreamName,
-    headers: [
-      ["x-proxy-provider", providerName],
-      ...(upstreamName === null ? [] : [["x-proxy-model", toFieldValue(upstreamName)] as const]),
-    ],
-  };
-}
-
-/** Says also which limits the request has met that only warn. */
-export function withLimitWarnings(proxiedBy: ProxiedBy, names: readonly string[] | null): ProxiedBy {
-  if (names === null) return proxiedBy;
-  const warnings = names.map(toFieldValue).join(", ");
-  return { ...proxiedBy, headers: [...proxiedBy.headers, ["x-proxy-limit-warning", warnings]] };
+  return [
+    ["x-proxy-provider", providerName],
+    ...(upstreamName === null ? [] : [["x-proxy-model", toFieldValue(upstreamName)] as const]),
+  ];
 }
 
 /** Names the request of an answer by the id of its usage event, where there is one. */
 export const REQUEST_ID_HEADER = "x-proxy-request-id";
 
-/** The exchange, as the headers of its response tell it. */
+/** A request, as the headers of its response tell it. */
 export interface Proxied {
   readonly proxiedBy: ProxiedBy;
+  /** Names of the limits that it has met and that only warn, or null. */
+  readonly warnings: readonly string[] | null;
   /** The request's id, as its usage event has it. */
   readonly arrivedAtUs: InstantUs;
   /** This process's lane, which ends the ids of requests (`eventIdToUuid`). */
   readonly lane: number;
   /** True when a browser asks, which acts on headers. */
   readonly isBrowser: boolean;
+}
+
+/** The tags that a caller sends for its usage event, beside those that it cannot change. One that holds a key or a token is left out. */
+export function toTags(headers: Headers, fixedTags: readonly string[]): readonly string[] {
+  const tags = parseTags(headers.get("x-proxy-tags"), fixedTags);
+  return tags.some(containsOwnToken) ? tags.filter((tag) => !containsOwnToken(tag)) : tags;
+}
+
+/** The client of a usage event; null as well for one that holds a key or a token. */
+export function toStoredClient(headers: Headers): string | null {
+  const userAgent = headers.get("user-agent");
+  // The whole of it is looked at: what is stored is cut, perhaps inside of a token.
+  return userAgent === null || carriesOwnToken(userAgent) ? null : toClient(userAgent);
+}
+
+/** The stored client: a User-Agent as it came, cut to 256 code points; null when there was none (specification, section 2.10). */
+export function toClient(userAgent: string | null): string | null {
+  if (userAgent === null || userAgent === "") return null;
+  return truncateCodePoints(isAscii(userAgent) ? userAgent : decode(userAgent), CLIENT_LENGTH_MAX);
+}
+
+function isAscii(text: string): boolean {
+  return /^[\0-\x7f]*$/.test(text);
+}
+
+/** A header arrives as one character per byte (RFC 9110, section 5.5): bytes that are UTF-8 were meant as such. */
+function decode(text: string): string {
+  if (!/^[\0-\xff]*$/.test(text)) return text;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(text, "latin1"));
+  } catch {
+    return text;
+  }
 }
 
 /**
@@ -306,10 +328,11 @@ function keepForBrowser(passed: Headers): void {
 export function toCallerHeaders(
   passed: Headers,
   status: number,
-  { proxiedBy, arrivedAtUs, lane, isBrowser }: Proxied,
+  { proxiedBy, warnings, arrivedAtUs, lane, isBrowser }: Proxied,
 ): Headers {
   if (isBrowser) keepForBrowser(passed);
   setProxiedBy(passed, proxiedBy);
+  if (warnings !== null) passed.set("x-proxy-limit-warning", warnings.map(toFieldValue).join(", "));
   passed.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs, lane));
   if (status >= 400) passed.set("x-proxy-error-source", "upstream");
   // Foreign content on our origin: no sniffing, no scripts, no origin of its own to act from.
@@ -320,7 +343,7 @@ export function toCallerHeaders(
 
 /** `x-proxy-provider` and `x-proxy-model`; also for a 502 in place of an upstream's answer. */
 export function setProxiedBy(headers: Headers, proxiedBy: ProxiedBy): void {
-  for (const [name, value] of proxiedBy.headers) headers.set(name, value);
+  for (const [name, value] of proxiedBy) headers.set(name, value);
 }
 
 /** Names are lower case in a `Headers`. Null, the common case, when `Connection` names nothing that it does not always name. */

@@ -11,7 +11,7 @@ import { Turns, joinNext } from "#kernel/turns.ts";
 import { type UsageBeginning, isSuccess, PENDING_USAGE } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
-import { toOutcome, type Account } from "./account.ts";
+import { type ProxiedRequest, type ResponseWatch, toOutcome } from "./proxied-request.ts";
 import type { Settlements } from "./settlements.ts";
 import { isTerminal, type ToldResponse } from "#usage/dialects.ts";
 
@@ -235,39 +235,24 @@ function findUsable(catalog: CatalogSnapshot, kept: KeptResponse, scope: ModelSc
   return model === null ? null : { ...model, provider };
 }
 
-/** Follows what an answer tells of a response that its provider keeps. Most endpoints have none. */
-export interface ResponseWatch {
-  began(account: Account): void;
-  /** The head of the answer has come. */
-  answered(statusCode: number): void;
-  /** Hears what a stream has told, before the bytes that told it go on; null: they may go on at once. */
-  told(response: ToldResponse): Promise<void> | null;
-  /** True when `told` has no more to hear. */
-  readonly hasHeard: boolean;
-  /** The reading as the usage event of this request has it. Called once, before the event is written. Never rejects. */
-  ended(reading: MeterReading): MeterReading | Promise<MeterReading>;
-}
-
 /** The response that a request makes: it is found from the moment in which its caller knows the id. */
-export class MadeResponse implements ResponseWatch, Disposable {
+export class MadeResponse implements ResponseWatch {
   readonly #responses: KeptResponses;
-  readonly #subject: UsageBeginning;
+  readonly #request: UsageBeginning & Pick<ProxiedRequest, "background">;
   readonly #modelId: string;
-  #account: Pick<Account, "background"> | null = null;
   #isSuccess = false;
   #keeping: Promise<ResponseKey | null> | null = null;
   /** The key is that of an answer in the background that has told of its own end. */
   #ownEnd: ResponseKey | null = null;
 
-  constructor(responses: KeptResponses, subject: UsageBeginning, modelId: string) {
+  constructor(
+    responses: KeptResponses,
+    request: UsageBeginning & Pick<ProxiedRequest, "background">,
+    modelId: string,
+  ) {
     this.#responses = responses;
-    this.#subject = subject;
+    this.#request = request;
     this.#modelId = modelId;
-  }
-
-  began(account: Pick<Account, "own" | "background">): void {
-    this.#account = account;
-    account.own(this);
   }
 
   answered(statusCode: number): void {
@@ -287,8 +272,8 @@ export class MadeResponse implements ResponseWatch, Disposable {
   async #keep(id: string, isBackground: boolean): Promise<ResponseKey | null> {
     // Whatever its status: a kill may come before the end of its request is written down.
     const isSettled = !isBackground;
-    const key = await this.#responses.keep(this.#subject, { id, modelId: this.#modelId, isSettled });
-    if (key !== null && isBackground) await this.#account?.background();
+    const key = await this.#responses.keep(this.#request, { id, modelId: this.#modelId, isSettled });
+    if (key !== null && isBackground) await this.#request.background();
     return key;
   }
 
@@ -307,9 +292,8 @@ export class MadeResponse implements ResponseWatch, Disposable {
     return reading;
   }
 
-  /** Its event is written. */
-  [Symbol.dispose](): void {
-    if (this.#ownEnd !== null) this.#responses.ended(this.#ownEnd, this.#subject);
+  recorded(): void {
+    if (this.#ownEnd !== null) this.#responses.ended(this.#ownEnd, this.#request);
   }
 }
 
@@ -333,8 +317,6 @@ export class AskedResponse implements ResponseWatch {
     this.#isDeletion = isDeletion;
   }
 
-  began(): void {}
-
   answered(statusCode: number): void {
     this.#isSuccess = isSuccess(statusCode);
   }
@@ -355,4 +337,6 @@ export class AskedResponse implements ResponseWatch {
     const errorKind = response === undefined ? reading.errorKind : null;
     return { usage: null, errorKind, complete };
   }
+
+  recorded(): void {}
 }

@@ -1,20 +1,17 @@
-import type { Account } from "./account.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import { free } from "#kernel/bytes.ts";
-import type { Turns } from "#kernel/turns.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import { type Metering, isEventStream } from "./metering.ts";
+import type { ProxiedRequest, ResponseWatch } from "./proxied-request.ts";
 import {
   type ForwardResult,
-  type OpenExchange,
   finishMetering,
   giveUp,
   isPending,
   settleWhole,
   toBreach,
   toCallerResponse,
-} from "./open-exchange.ts";
-import type { ResponseWatch } from "./kept-responses.ts";
+} from "./request-end.ts";
 import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import {
   type BodyReader,
@@ -37,13 +34,13 @@ const FREED_EVENT_BYTES_MIN = 1_001;
 
 /** Passes a body on from its first byte. Until then nothing was sent, and any failure is still a clean 502. */
 export async function passOn(
-  open: OpenExchange,
+  request: ProxiedRequest,
   head: UpstreamHead,
   metering: Metering,
 ): Promise<ForwardResult> {
-  const { account, cancellation } = open;
+  const { cancellation } = request;
   const reader = head.response.body?.getReader() ?? null;
-  cancellation.arm(open.idleMs);
+  cancellation.arm(request.terms.idleMs);
   let first: Uint8Array | null;
   let isWhole: boolean;
   try {
@@ -51,21 +48,21 @@ export async function passOn(
     isWhole =
       reader === null || first === null || (isWholeIn(head, first) && (await readChunk(reader)) === null);
   } catch {
-    return giveUp(open, toBreach(cancellation));
+    return giveUp(request, toBreach(cancellation));
   }
-  if (first !== null) account.firstByte();
+  if (first !== null) request.firstByte();
   if (reader === null || first === null || isWhole) {
     const lagging = first === null ? null : metering.push(first);
     if (lagging !== null) await lagging;
-    await open.shared.ends.next();
+    await request.requests.ends.next();
     head.readToEnd();
     cancellation.checkCaller();
     cancellation.release();
-    await settleWhole(open, metering);
-    return { kind: "responded", response: toCallerResponse(head, open, first) };
+    await settleWhole(request, metering);
+    return { kind: "responded", response: toCallerResponse(head, request, first) };
   }
-  const body = createTee(new PassedOn(open, { reader, first, metering, head }));
-  return { kind: "responded", response: toCallerResponse(head, open, body) };
+  const body = createTee(new PassedOn(request, { reader, first, metering, head }));
+  return { kind: "responded", response: toCallerResponse(head, request, body) };
 }
 
 /** A short unary answer that came in one piece tells its cost in its head: it need not be passed on before its end. */
@@ -92,28 +89,23 @@ class PassedOn implements TeeOptions {
   readonly stallMs = WRITE_STALL_MS_MAX;
   readonly stalls: SlowConsumers;
   readonly principalId: string;
-  readonly #ends: Turns;
-  readonly #account: Account;
+  readonly #request: ProxiedRequest;
   readonly #metering: Metering;
   readonly #responses: ResponseWatch | null;
   readonly #warm: WarmConnections | null;
   readonly #isEventStream: boolean;
   #hasReadOn = false;
 
-  constructor(
-    { cancellation, idleMs, shared, principalId, account, responses }: OpenExchange,
-    { reader, first, metering, head }: PassedBody,
-  ) {
+  constructor(request: ProxiedRequest, { reader, first, metering, head }: PassedBody) {
     this.reader = reader;
     this.first = first;
-    this.cancellation = cancellation;
-    this.idleMs = idleMs;
-    this.stalls = shared.stalls;
-    this.principalId = principalId;
-    this.#ends = shared.ends;
-    this.#account = account;
+    this.cancellation = request.cancellation;
+    this.idleMs = request.terms.idleMs;
+    this.stalls = request.requests.stalls;
+    this.principalId = request.principalId;
+    this.#request = request;
     this.#metering = metering;
-    this.#responses = responses;
+    this.#responses = request.responses;
     this.#warm = head.warm;
     this.#isEventStream = isEventStream(head);
   }
@@ -145,15 +137,15 @@ class PassedOn implements TeeOptions {
   }
 
   async finish(ending: TeeEnding): Promise<void> {
-    await this.#ends.next();
+    await this.#request.requests.ends.next();
     const metered = await finishMetering(this.#metering, this.#responses);
     if (ending === "complete") this.#warm?.put();
     if (ending === "complete" || isPending(metered)) {
-      await this.#account.settle({ kind: "answered", metered });
+      await this.#request.settle({ kind: "answered", metered });
     } else if (ending === "cancelled") {
-      await this.#account.settle({ kind: "cancelled", metered: this.#toSeen(metered) });
+      await this.#request.settle({ kind: "cancelled", metered: this.#toSeen(metered) });
     } else {
-      await this.#account.settle({ kind: "unreachable", ...toBreach(this.cancellation), metered });
+      await this.#request.settle({ kind: "unreachable", ...toBreach(this.cancellation), metered });
     }
   }
 

@@ -2,26 +2,17 @@ import { type MemorySemaphore, type Reservation, UNCOUNTED_BYTES_MAX } from "#ke
 import type { Cancellation } from "#kernel/cancellation.ts";
 import { free, joinPieces } from "#kernel/bytes.ts";
 import { bufferBody, SHORT_BODY_BYTES_MAX, type Departures } from "./response-buffer.ts";
-import type { MeterName } from "#catalog/endpoint.ts";
 import { createMetering, isEventStream } from "./metering.ts";
-import {
-  type ForwardResult,
-  type OpenExchange,
-  giveUp,
-  settleWhole,
-  toBreach,
-  toCallerResponse,
-} from "./open-exchange.ts";
-import type { Breach } from "./account.ts";
 import { passOn } from "./pass-on.ts";
+import type { ProxiedRequest } from "./proxied-request.ts";
+import { type ForwardResult, giveUp, settleWhole, toBreach, toCallerResponse } from "./request-end.ts";
+import type { Route } from "./route.ts";
 import { type BodyReader, WRITE_STALL_MS_MAX, createTee } from "./tee.ts";
-import type { UpstreamHead } from "./upstream.ts";
+import type { Breach, UpstreamHead } from "./upstream.ts";
 import { decodeShort, isPlain } from "./decode.ts";
 
-interface ResponseOptions {
-  /** True when the request asked for a stream. */
-  readonly streamed: boolean;
-  readonly meter: MeterName;
+/** What all answers share. */
+interface Answers {
   /** Memory of responses that are buffered until they are complete. */
   readonly buffered: MemorySemaphore;
   readonly departures: Departures;
@@ -29,71 +20,66 @@ interface ResponseOptions {
 
 /** The upstream's answer to its caller: a stream chunk by chunk, anything else whole. The event is written before it ends. */
 export function respond(
-  open: OpenExchange,
+  request: ProxiedRequest<Route>,
   head: UpstreamHead,
-  options: ResponseOptions,
+  answers: Answers,
 ): Promise<ForwardResult> {
-  open.account.answered(head.response.status);
-  open.responses?.answered(head.response.status);
-  if (isPassedOn(head, options.streamed)) {
-    return passOn(open, head, createMetering(head, { meter: options.meter, passedOn: true }));
-  }
+  request.answered(head.response.status);
+  const { meter } = request.terms;
+  if (isPassedOn(head, request.streamed))
+    return passOn(request, head, createMetering(head, { meter, passedOn: true }));
   const { lengthBytes } = head;
   const isShort = lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX;
-  return isShort && lengthBytes <= options.buffered.bytesMax
-    ? respondShort(open, head, options)
-    : respondWhole(open, head, options);
+  return isShort && lengthBytes <= answers.buffered.bytesMax
+    ? respondShort(request, head)
+    : respondWhole(request, head, answers);
 }
 
 /** A short unary response comes with its head or shortly after it, and is read at once. */
-async function respondShort(
-  open: OpenExchange,
-  head: UpstreamHead,
-  { meter }: Pick<ResponseOptions, "meter">,
-): Promise<ForwardResult> {
-  const { account, cancellation } = open;
+async function respondShort(request: ProxiedRequest<Route>, head: UpstreamHead): Promise<ForwardResult> {
+  const { cancellation, terms } = request;
   let bytes: Uint8Array;
   try {
     bytes = await head.response.bytes();
   } catch {
-    return giveUp(open, toBreach(cancellation));
+    return giveUp(request, toBreach(cancellation));
   }
-  if (bytes.length > 0) account.firstByte();
-  const metering = createMetering(head, { meter, passedOn: false });
+  if (bytes.length > 0) request.firstByte();
+  const metering = createMetering(head, { meter: terms.meter, passedOn: false });
   const lagging = metering.push(bytes);
   if (lagging !== null) await lagging;
-  await open.shared.ends.next();
+  await request.requests.ends.next();
   head.readToEnd();
   cancellation.checkCaller();
   cancellation.release();
-  await settleWhole(open, metering);
-  const body = isFailure(head) ? joinPieces(maskCredential(head, open.credential, [bytes])) : bytes;
-  return { kind: "responded", response: toCallerResponse(head, open, body) };
+  await settleWhole(request, metering);
+  const body = isFailure(head) ? joinPieces(maskCredential(head, terms.credential, [bytes])) : bytes;
+  return { kind: "responded", response: toCallerResponse(head, request, body) };
 }
 
 /** A unary response is buffered until it is complete, so that any failure on the way is a clean 502. */
 async function respondWhole(
-  open: OpenExchange,
+  request: ProxiedRequest<Route>,
   head: UpstreamHead,
-  { meter, buffered: semaphore, departures }: ResponseOptions,
+  { buffered: semaphore, departures }: Answers,
 ): Promise<ForwardResult> {
-  const { account, cancellation } = open;
-  const metering = createMetering(head, { meter, passedOn: false });
+  const { cancellation, terms } = request;
+  const metering = createMetering(head, { meter: terms.meter, passedOn: false });
   const { lengthBytes } = head;
   const isShort = lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX;
   const reservation = isShort ? null : semaphore.reserve({ lengthBytes, signal: cancellation.signal });
   const held = await bufferBody(head.response, {
     bytesMax: semaphore.bytesMax,
     lengthBytes,
-    onFirstByte: () => account.firstByte(),
+    onFirstByte: () => request.firstByte(),
     watch: (piece) => metering.push(piece),
     reservation,
   });
   if (held.kind !== "whole") {
     reservation?.close();
-    return giveUp(open, held.kind === "too_large" ? TOO_LARGE : toBreach(cancellation));
+    return giveUp(request, held.kind === "too_large" ? TOO_LARGE : toBreach(cancellation));
   }
-  await open.shared.ends.next();
+  await request.requests.ends.next();
   head.readToEnd();
   reservation?.complete();
   const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? reservation : null;
@@ -106,13 +92,13 @@ async function respondWhole(
     cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
     cancellation.letIdle();
   }
-  await settleWhole(open, metering).catch((refusal: unknown) => {
+  await settleWhole(request, metering).catch((refusal: unknown) => {
     reservation?.close();
     throw refusal;
   });
-  const pieces = isFailure(head) ? maskCredential(head, open.credential, held.pieces) : held.pieces;
+  const pieces = isFailure(head) ? maskCredential(head, terms.credential, held.pieces) : held.pieces;
   const body = keepsLength ? joinPieces(pieces) : handOut([...pieces], counted, cancellation);
-  const response = toCallerResponse(head, open, body);
+  const response = toCallerResponse(head, request, body);
   if (keepsLength && counted !== null) {
     // The runtime has a copy of its own.
     for (const piece of pieces) free(piece);

@@ -1,30 +1,35 @@
-import { type EndpointName, UNBILLED_ENDPOINTS, usesNothing } from "#catalog/endpoint.ts";
+import {
+  type EndpointName,
+  type MeterName,
+  toRow,
+  UNBILLED_ENDPOINTS,
+  usesNothing,
+} from "#catalog/endpoint.ts";
 import { toAuthHeader } from "#catalog/provider-fields.ts";
 import { openCredential } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
-import type { AccountTerms } from "./account.ts";
 import type { ConcurrencyLimiter, PermitQueue } from "./concurrency-limiter.ts";
-import { type ProxiedBy, toProxiedBy } from "./headers.ts";
+import { toProxiedBy } from "./headers.ts";
 import { hasPrices } from "./metering.ts";
+import type { RequestTerms } from "./proxied-request.ts";
 import { toJsonText } from "./request-body.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
 /** The part that all requests to a model's endpoint share. Held in memory only, and never logged: it holds the credential. */
-export interface Route extends AccountTerms {
-  readonly model: ResolvedModel;
+export interface Route extends RequestTerms {
+  readonly resolved: ResolvedModel;
+  readonly method: string;
+  readonly meter: MeterName;
   readonly target: UpstreamTarget;
   /** `max_concurrency` counts per provider and host. */
   readonly queue: PermitQueue;
-  /** The provider's; null when it has none. */
-  readonly credential: string | null;
   /** The header that it is sent in. */
   readonly authHeader: [name: string, value: string] | null;
   /** The upstream model name as it stands in a body. */
-  readonly upstreamName: Uint8Array;
-  readonly proxiedBy: ProxiedBy;
+  readonly upstreamJson: Uint8Array;
   /** See `hasPrices`. */
   readonly hasPrice: () => boolean;
 }
@@ -62,15 +67,23 @@ export function makeRoute(
   { secrets, limiter, metrics, upstream }: RouteDeps,
 ): Route {
   const { model, provider, upstreamName } = resolved;
+  const { method, meter } = toRow(endpoint);
   const url = upstreamUrl(provider, endpoint, id);
   const credential = openCredential(secrets, provider);
   return {
-    model: resolved,
+    resolved,
+    providerId: provider.id,
+    model: model.alias,
+    upstreamName,
+    endpoint,
+    method,
+    meter,
     target: upstream.openTarget(url, provider),
     queue: limiter.openQueue(`${provider.id} ${new URL(url).host}`),
     credential,
     authHeader: toAuthHeader(provider.authStyle, credential),
-    upstreamName: toJsonText(upstreamName),
+    upstreamJson: toJsonText(upstreamName),
+    idleMs: provider.timeoutReadSeconds * 1000,
     proxiedBy: toProxiedBy(provider.name, upstreamName),
     providerName: provider.name,
     hasPrice: () => hasPrices(resolved, endpoint),
@@ -78,6 +91,7 @@ export function makeRoute(
     isBilled: !UNBILLED_ENDPOINTS.has(endpoint),
     counter: metrics.open({ endpoint, provider: provider.name, model: model.alias }),
     // A model that is deleted while its request runs is charged as it was.
-    pricing: { known: resolved, findIn: (catalog) => catalog.findModelById(model.id) },
+    knownPrices: resolved,
+    findPrices: (catalog) => catalog.findModelById(model.id),
   };
 }

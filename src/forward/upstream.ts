@@ -1,8 +1,8 @@
 import type { Provider } from "#catalog/provider.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { systemCode, toConnectionFailure } from "#kernel/system-code.ts";
-import type { Breach } from "./account.ts";
+import { type ConnectionFailure, systemCode, toConnectionFailure } from "#kernel/system-code.ts";
+import type { TransportError } from "#usage/event.ts";
 import { isResponseDropped, namedByConnection } from "./headers.ts";
 
 export type UpstreamBody = Uint8Array<ArrayBuffer> | BodySource | null;
@@ -31,6 +31,14 @@ interface UpstreamRequest {
   readonly headMs: number;
   /** The moment, of the monotonic clock, that bounds all of it; null: none. */
   readonly untilMs: number | null;
+}
+
+/** The failure that kept an upstream's answer from coming whole. */
+export interface Breach {
+  /** Its class, which the caller is told as well. */
+  readonly error: TransportError;
+  /** Why, where that is known: for the operator alone. */
+  readonly failure?: ConnectionFailure | undefined;
 }
 
 /** A head, or what went wrong. When the caller hung up that means nothing. */

@@ -95,6 +95,23 @@ export interface UsageDimensions {
   readonly fixedTags: readonly string[];
 }
 
+/** A copy of what may be far more, such as a whole request. */
+export function toDimensions(of: UsageDimensions): UsageDimensions {
+  return {
+    principalId: of.principalId,
+    principalName: of.principalName,
+    keyId: of.keyId,
+    relayTokenId: of.relayTokenId,
+    providerId: of.providerId,
+    model: of.model,
+    upstreamName: of.upstreamName,
+    endpoint: of.endpoint,
+    client: of.client,
+    tags: of.tags,
+    fixedTags: of.fixedTags,
+  };
+}
+
 /** A request when it is dispatched. */
 export interface UsageBeginning extends UsageDimensions {
   readonly arrivedAtUs: InstantUs;

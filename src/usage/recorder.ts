@@ -1,5 +1,12 @@
 import type { EventOrigin } from "#kernel/ids.ts";
-import type { FoundEvent, Settlement, UsageEnding, UsageBeginning, UsageDimensions } from "./event.ts";
+import {
+  type FoundEvent,
+  type Settlement,
+  type UsageEnding,
+  type UsageBeginning,
+  type UsageDimensions,
+  toDimensions,
+} from "./event.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { encodeJournalLine, type UsageManner } from "./journal-line.ts";
@@ -290,7 +297,7 @@ export class JournalEncoder {
     const caller = subject.keyId ?? subject.relayTokenId ?? subject.principalId;
     const latest = findLatest(this.#latestOfCaller, caller);
     for (const { number, meaning } of latest) if (isSame(subject, meaning)) return number;
-    const given = this.#give(toKey(subject), latest, subject);
+    const given = this.#give(toKey(subject), latest, toDimensions(subject));
     if (given.copies <= COPIES_MAX)
       this.#lines.append(
         encodeJournalLine({ kind: "dimensions", number: given.number, dimensions: subject }),

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { toStoredClient } from "#forward/attribution.ts";
+import { toStoredClient } from "#forward/headers.ts";
 import { toCallerHeaders, toProxiedBy, toRelayHeaders, toUpstreamHeaders } from "#forward/headers.ts";
 import type { UpstreamScript } from "../support/upstream.ts";
 import { openCaller } from "./caller.ts";
@@ -12,6 +12,7 @@ const answer: UpstreamScript = (call) => call.reply({ body: COMPLETION });
 
 const toProxied = (upstreamName: string) => ({
   proxiedBy: toProxiedBy("p", upstreamName),
+  warnings: null,
   arrivedAtUs: 0,
   lane: 0,
   isBrowser: false,

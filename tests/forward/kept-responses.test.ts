@@ -113,7 +113,7 @@ test.each([
     30,
     () => isWritten,
   );
-  const made = new MadeResponse(responses, SUBJECT, "m");
+  const made = new MadeResponse(responses, { ...SUBJECT, background: () => Promise.resolve() }, "m");
   const told = { id: "resp_bg", isBackground: true, isStored: true };
   made.answered(200);
   if (first !== "completed") await made.told({ ...told, status: first });
@@ -128,11 +128,11 @@ test.each([
   await responses.close();
   expect(marked).toEqual([]);
   // The disk may have refused the line: a later poll settles it.
-  made[Symbol.dispose]();
+  made.recorded();
   await responses.close();
   expect(marked).toEqual([]);
   isWritten = true;
-  made[Symbol.dispose]();
+  made.recorded();
   await responses.close();
   expect(marked).toEqual([kept[0]!.idHash]);
 });

@@ -1,4 +1,4 @@
-import type { UsageEnding, UsageEvent, UsageBeginning } from "#usage/event.ts";
+import { type UsageEnding, type UsageEvent, type UsageBeginning, toDimensions } from "#usage/event.ts";
 import type { UsageLedger } from "#usage/store.ts";
 
 export interface MemoryLedgerOptions {
@@ -26,7 +26,7 @@ export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): Memo
     ledger: {
       open(subject) {
         onOpen?.(subject);
-        subjects.push(subject);
+        subjects.push(toBeginning(subject));
         let ended = false;
         return {
           background: () => Promise.resolve(),
@@ -34,7 +34,7 @@ export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): Memo
             if (ended) throw new Error("an event was ended twice");
             ended = true;
             await onEnd?.(ending);
-            events.push({ ...(named ?? subject), ...ending });
+            events.push({ ...toBeginning(named ?? subject), ...toEnding(ending) });
           },
         };
       },
@@ -52,4 +52,17 @@ export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): Memo
       return event;
     },
   };
+}
+
+/** Copies, since what a ledger is given may be far more. */
+function toBeginning(subject: UsageBeginning): UsageBeginning {
+  const { arrivedAtUs, streamed } = subject;
+  return { ...toDimensions(subject), arrivedAtUs, streamed };
+}
+
+function toEnding(ending: UsageEnding): UsageEnding {
+  const { statusCode, outcome, errorKind, failure, durationUs, timeToFirstByteUs, usage } = ending;
+  const { tier, geo, prices, costPico, unpriced, costReportedPico } = ending;
+  const figures = { statusCode, outcome, errorKind, failure, durationUs, timeToFirstByteUs, usage };
+  return { ...figures, tier, geo, prices, costPico, unpriced, costReportedPico };
 }

@@ -1,7 +1,7 @@
 import type { PriceRow } from "#catalog/pricing.ts";
 import { createSnapshot } from "#catalog/snapshot.ts";
 import { createRelay } from "#forward/relay.ts";
-import { createShared } from "#forward/open-exchange.ts";
+import { OpenRequests } from "#forward/open-requests.ts";
 import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createRefusals } from "#http/door/refusals.ts";
@@ -72,7 +72,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
   const metrics = createUsageMetrics();
   const snapshot = createSnapshot({ providers: [], models: [], prices: setup.prices ?? [] });
   const catalog = { peek: () => snapshot, snapshot: () => Promise.resolve(snapshot) };
-  const shared = createShared({ catalog, ledger, metrics, clock, log });
+  const requests = new OpenRequests({ catalog, ledger, metrics, clock, log });
   const { connectSeconds = 5, silenceSeconds = 20, maxBodyBytes = BODY_BYTES_MAX } = setup;
   const baseUrl = setup.baseUrl ?? `http://127.0.0.1:${upstream.port}`;
   const transparent = createTransparent({
@@ -89,7 +89,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
       adminPasswordEnabled: true,
     }),
     relay: {
-      relay: createRelay(shared, {
+      relay: createRelay(requests, {
         baseUrl,
         connectSeconds,
         silenceSeconds,
@@ -113,11 +113,10 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
     routes: toRelayRoutes(transparent.serve),
     fetch: (request, connections) => transparent.serve(request, connections, null),
   });
-  const { accounts } = shared;
   running.push(upstream, {
     async stop() {
       await server.stop(true);
-      await accounts.settled();
+      await requests.settled();
     },
   });
   const url = `http://127.0.0.1:${server.port}/transparent/messages/${TOKEN}`;
@@ -129,10 +128,10 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
     subjects,
     metrics,
     logLines,
-    activeCount: () => accounts.openCount(),
-    drained: () => accounts.settled(),
+    activeCount: () => requests.openCount(),
+    drained: () => requests.settled(),
     async onlyEvent() {
-      await accounts.settled();
+      await requests.settled();
       return onlyEvent();
     },
     send: (method, path, { headers = {}, body } = {}) =>

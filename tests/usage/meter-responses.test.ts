@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { classifyOutcome } from "#forward/account.ts";
+import { classifyOutcome } from "#forward/proxied-request.ts";
 import { DIALECTS, isTerminal } from "#usage/dialects.ts";
 import { type MeterReading, createMeter } from "#usage/meter.ts";
 

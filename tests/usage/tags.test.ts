@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { toClient } from "#forward/attribution.ts";
+import { toClient } from "#forward/headers.ts";
 import { mergeTags, normaliseTag, parseTags } from "#kernel/tags.ts";
 import { readNumber } from "../support/scale.ts";
 

@@ -1,5 +1,5 @@
 import { REQUEST_ID_HEADER, setProxiedBy, toProxiedBy } from "#forward/headers.ts";
-import type { ForwardResult } from "#forward/open-exchange.ts";
+import type { ForwardResult } from "#forward/request-end.ts";
 import { BodyRefusal, closeUnread, closesAfter } from "./body-reader.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";

@@ -1,4 +1,4 @@
-import { toStoredClient } from "#forward/attribution.ts";
+import { toStoredClient } from "#forward/headers.ts";
 import { findKeySuffix } from "#identity/caller.ts";
 import type { Principal } from "#identity/principal.ts";
 import { toPeer } from "#identity/peer.ts";

@@ -1,17 +1,14 @@
-import { type TransportError, NOTHING_USED } from "#usage/event.ts";
-import type { MeterReading } from "#usage/meter.ts";
-import { Cancellation, type Caller, createDeadlines } from "#kernel/cancellation.ts";
+import type { Cancellation } from "#kernel/cancellation.ts";
 import type { ProxyError } from "#kernel/errors.ts";
 import { picoToDecimal } from "#kernel/units.ts";
-import { Turns } from "#kernel/turns.ts";
-import { type Account, type Breach, Accounts, type AccountsDeps } from "./account.ts";
-import { type Proxied, toCallerHeaders } from "./headers.ts";
-import type { ResponseWatch } from "./kept-responses.ts";
+import { NOTHING_USED, type TransportError } from "#usage/event.ts";
+import type { MeterReading } from "#usage/meter.ts";
+import { toCallerHeaders } from "./headers.ts";
 import type { Metering } from "./metering.ts";
-import { type SlowConsumers, createSlowConsumers } from "./tee.ts";
-import { type UpstreamHead, Upstream } from "./upstream.ts";
+import type { ProxiedRequest, ResponseWatch } from "./proxied-request.ts";
+import type { Breach, UpstreamHead } from "./upstream.ts";
 
-/** The end of an exchange, as the caller's connection is to be told. */
+/** The end of a request, as the caller's connection is to be told. */
 export type ForwardResult =
   | { readonly kind: "responded"; readonly response: Response }
   /** The upstream gave no answer that could be relayed: a 502 that names `error`. */
@@ -26,35 +23,22 @@ export type ForwardResult =
   /** The caller has gone: there is no one left to answer. */
   | { readonly kind: "cancelled" };
 
-/** One exchange between its checks and its end. */
-export interface OpenExchange extends Proxied {
-  readonly shared: Shared;
-  /** The credential that the provider is called with, if it is ours: an error answer must not repeat it. */
-  readonly credential: string | null;
-  /** The longest silence of an upstream whose response is passed on. */
-  readonly idleMs: number;
-  readonly account: Account;
-  readonly cancellation: Cancellation;
-  /** Null where no answer tells of a response that its provider keeps. */
-  readonly responses: ResponseWatch | null;
-  readonly principalId: string;
-}
-
 /** The reading of a request that never went upstream. */
 export const NEVER_SENT: MeterReading = { usage: NOTHING_USED, errorKind: null, complete: false };
 
 /** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */
 export async function giveUp(
-  { proxiedBy, account, cancellation }: OpenExchange,
+  request: ProxiedRequest,
   breach: Breach,
   metered: MeterReading | null = null,
 ): Promise<ForwardResult> {
+  const { cancellation, terms } = request;
   cancellation.checkCaller();
   const { cause } = cancellation;
   const left = cause === "cancelled";
   const broke = cause === "halted" ? toBreach(cancellation) : breach;
   cancellation.cancel("cancelled");
-  await account.settle(
+  await request.settle(
     left
       ? { kind: "cancelled", metered }
       : { kind: "unreachable", error: broke.error, failure: broke.failure, metered },
@@ -63,25 +47,25 @@ export async function giveUp(
   return {
     kind: "unreachable",
     error: broke.error,
-    provider: proxiedBy.providerName,
-    upstreamName: proxiedBy.upstreamName,
+    provider: terms.providerName,
+    upstreamName: terms.upstreamName,
   };
 }
 
 /** Closes the connection of a request that a bug has broken off, and accounts for it: it was begun. */
-export async function breakOff({ account, cancellation }: OpenExchange): Promise<void> {
-  cancellation.cancel("cancelled");
-  await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
+export async function breakOff(request: ProxiedRequest): Promise<void> {
+  request.cancellation.cancel("cancelled");
+  await request.settle({ kind: "unreachable", error: "connection_error", metered: null });
 }
 
-/** Settles the account of a response that has come whole. A caller that hung up meanwhile has had nothing of it. */
-export function settleWhole(open: OpenExchange, metering: Metering): Promise<void> {
-  const metered = finishMetering(metering, open.responses);
-  return metered instanceof Promise ? settleLater(open, metered) : settleMetered(open, metered);
+/** Settles a request whose response has come whole. A caller that hung up meanwhile has had nothing of it. */
+export function settleWhole(request: ProxiedRequest, metering: Metering): Promise<void> {
+  const metered = finishMetering(metering, request.responses);
+  return metered instanceof Promise ? settleLater(request, metered) : settleMetered(request, metered);
 }
 
-async function settleLater(open: OpenExchange, metering: Promise<MeterReading>): Promise<void> {
-  await settleMetered(open, await metering);
+async function settleLater(request: ProxiedRequest, metering: Promise<MeterReading>): Promise<void> {
+  await settleMetered(request, await metering);
 }
 
 /** The reading of an answer of which no more comes, as its usage event has it. */
@@ -105,9 +89,9 @@ export function isPending({ usage }: MeterReading): boolean {
   return usage?.shape === "pending";
 }
 
-function settleMetered({ account, cancellation }: OpenExchange, metered: MeterReading): Promise<void> {
-  return account.settle(
-    cancellation.cause === "cancelled" && !isPending(metered)
+function settleMetered(request: ProxiedRequest, metered: MeterReading): Promise<void> {
+  return request.settle(
+    request.cancellation.cause === "cancelled" && !isPending(metered)
       ? { kind: "cancelled", metered: { ...metered, complete: false } }
       : { kind: "answered", metered },
   );
@@ -128,17 +112,17 @@ const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
  * The caller's response: the upstream's status and body, and those of its headers that cross the proxy. It tells the cost of a
- * request whose account is settled.
+ * request that is settled.
  */
 export function toCallerResponse(
   head: UpstreamHead,
-  open: OpenExchange,
+  request: ProxiedRequest,
   body: Uint8Array | ReadableStream<Uint8Array> | null,
 ): Response {
   const { status } = head.response;
-  const headers = toCallerHeaders(head.headers, status, open);
-  const { costPico } = open.account;
-  if (costPico !== null) headers.set("x-proxy-cost", picoToDecimal(costPico));
+  const headers = toCallerHeaders(head.headers, status, request);
+  const { toldCostPico } = request;
+  if (toldCostPico !== null) headers.set("x-proxy-cost", picoToDecimal(toldCostPico));
   const sent = body instanceof Uint8Array && !head.isTyped ? toUntyped(body) : body;
   return new Response(NULL_BODY_STATUSES.has(status) ? null : sent, { status, headers });
 }
@@ -158,38 +142,4 @@ function toUntyped(bytes: Uint8Array): ReadableStream<Uint8Array> {
     },
     { highWaterMark: bytes.length + 1 },
   );
-}
-
-/** Shared by the data plane and the relay. */
-export interface Shared {
-  readonly accounts: Accounts;
-  readonly upstream: Upstream;
-  readonly stalls: SlowConsumers;
-  /** Answers that are at their end: they are metered and written down together. */
-  readonly ends: Turns;
-  /** For one request; its caller is watched once it lasts. */
-  openCancellation(caller: Caller): Cancellation;
-  /** From now on a connection that ends was closed by the server, and its caller did not hang up. */
-  halt(): void;
-}
-
-export function createShared(deps: AccountsDeps): Shared {
-  const { clock } = deps;
-  const monotonicMs = () => clock.monotonicMs();
-  let halting = false;
-  const options = {
-    limits: createDeadlines(monotonicMs),
-    lasting: createDeadlines(monotonicMs),
-    isHalting: () => halting,
-  };
-  return {
-    accounts: new Accounts(deps),
-    upstream: new Upstream(clock),
-    stalls: createSlowConsumers({ monotonicMs }),
-    ends: new Turns(),
-    openCancellation: (caller) => new Cancellation(caller, options),
-    halt() {
-      halting = true;
-    },
-  };
 }
