@@ -21,7 +21,6 @@ Bun.serve({
   idleTimeout: 0,
   routes: {
     "/v1/chat/completions": { POST: (request) => pass("/v1/chat/completions", request) },
-    "/v1/embeddings": { POST: (request) => pass("/v1/embeddings", request) },
   },
   fetch: () => new Response(null, { status: 404 }),
 });

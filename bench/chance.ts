@@ -41,3 +41,13 @@ export function toLogNormal(chance: Chance, median: number, spread: number): num
   const radius = Math.sqrt(-2 * Math.log(1 - chance()));
   return median * Math.exp(spread * radius * Math.cos(2 * Math.PI * chance()));
 }
+
+/** A copy in another order, each as likely as any other. */
+export function shuffle<Value>(chance: Chance, values: readonly Value[]): Value[] {
+  const shuffled = [...values];
+  for (let left = shuffled.length; left > 1; left -= 1) {
+    const [drawn] = shuffled.splice(Math.floor(chance() * left), 1);
+    if (drawn !== undefined) shuffled.push(drawn);
+  }
+  return shuffled;
+}

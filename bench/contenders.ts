@@ -3,7 +3,15 @@ import type { Subprocess } from "bun";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { BINARY, endWithUs, freePort, PROXY_CORE, untilListening } from "./executable.ts";
+import {
+  BINARY,
+  createAsk,
+  endWithUs,
+  freePort,
+  PROXY_CORE,
+  untilListening,
+  type Ask,
+} from "./executable.ts";
 
 export interface Contender {
   readonly name: string;
@@ -14,13 +22,19 @@ export interface Contender {
   start(upstream: string): Promise<Running>;
 }
 
-export interface Running {
-  readonly port: number;
-  /** The process that is measured; null where there is none. */
-  readonly pid: number | null;
+/** A caller of a contender. */
+export interface Caller {
   /** Whole lines, for each request. */
   readonly headers: string;
   readonly model: string;
+}
+
+export interface Running extends Caller {
+  readonly port: number;
+  /** The process that is measured; null where there is none. */
+  readonly pid: number | null;
+  /** Callers that take turns; absent: itself alone. */
+  readonly callers?: readonly Caller[];
   /** The number of requests recorded so far; null where it records none. */
   countRecorded(): Promise<number | null>;
   stop(): Promise<void>;
@@ -76,6 +90,19 @@ async function launch({
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** A contender's own way of writing down may collect rows for some seconds. */
+const RECORDED_DEADLINE_MS = 12_000;
+
+/** The number that it recorded, once that is as many as were sent, or else in the end. */
+export async function untilRecorded(running: Running, sent: number): Promise<number | null> {
+  const deadline = performance.now() + RECORDED_DEADLINE_MS;
+  for (;;) {
+    const recorded = await running.countRecorded();
+    if (recorded === null || recorded >= sent || performance.now() > deadline) return recorded;
+    await Bun.sleep(250);
+  }
 }
 
 function makeFolder(name: string): string {
@@ -169,8 +196,7 @@ export function toBare(probed?: Probed): Contender {
 export interface RunningLockport extends Launched {
   /** The relay's path, which holds its token. */
   readonly relayPath: string;
-  /** A JSON answer of its own routes; with a body it is a POST. */
-  ask(path: string, body?: unknown): Promise<unknown>;
+  readonly ask: Ask;
 }
 
 interface Lockport extends Contender {
@@ -205,24 +231,16 @@ export function toLockport(
         return done.stdout.toString();
       };
       const { key } = JSON.parse(command("admin", "bootstrap", "--json")) as { key: string };
-      const origin = `http://127.0.0.1:${port}`;
-      const authorization = `Bearer ${key}`;
-      const ask = async (path: string, body?: unknown): Promise<unknown> => {
-        const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-        const headers = { authorization, "content-type": "application/json" };
-        const response = await fetch(origin + path, { ...init, headers });
-        if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-        return response.json();
-      };
+      const ask = createAsk(`http://127.0.0.1:${port}`, key);
       const running = await launch({
         command: probed?.command ?? [...program, "serve"],
         port,
         env: { ...env, ...probed?.env },
         isOnAllCores: isOnAllCores ?? probed !== undefined,
-        headers: `authorization: ${authorization}\r\n`,
+        headers: `authorization: Bearer ${key}\r\n`,
         folder: dataDir,
         async countRecorded() {
-          return ((await ask("/admin/v1/requests?limit=1")) as { total: number }).total;
+          return (await ask<{ total: number }>("/admin/v1/requests?limit=1")).total;
         },
       });
       const provider = { name: "bench", base_url: `${upstream}/v1`, verify_tls: false };
@@ -235,7 +253,7 @@ export function toLockport(
         pricing,
         capabilities,
       });
-      const { token } = (await ask("/my/relay-tokens", {})) as { token: string };
+      const { token } = await ask<{ token: string }>("/my/relay-tokens", {});
       return { ...running, relayPath: `/transparent/messages/${token}/v1/messages`, ask };
     },
   };

@@ -8,7 +8,7 @@ export const PROXY_CORE: readonly string[] = ["taskset", "-c", "0"];
 export const LOAD_CORE: readonly string[] = ["taskset", "-c", "1"];
 const LISTEN_DEADLINE_MS = 60_000;
 
-/** The built executable on a data folder, on all cores. */
+/** The built executable on a data folder. */
 export interface Server {
   readonly origin: string;
   readonly port: number;
@@ -20,11 +20,13 @@ export interface Server {
 
 export const BINARY = resolve(import.meta.dir, "../dist/lockport");
 
+/** On all cores, unless `cores` says otherwise. */
 export async function serve(
   binary: string,
   dataDir: string,
   port: number,
   settings: Readonly<Record<string, string>> = {},
+  cores: readonly string[] = [],
 ): Promise<Server> {
   const env = {
     ...settings,
@@ -34,7 +36,9 @@ export async function serve(
     PROXY_LOG: "warn",
   };
   const startedMs = performance.now();
-  const child = endWithUs(Bun.spawn([binary, "serve"], { env, stdio: ["ignore", "ignore", "inherit"] }));
+  const child = endWithUs(
+    Bun.spawn([...cores, binary, "serve"], { env, stdio: ["ignore", "ignore", "inherit"] }),
+  );
   await untilListening(port);
   return {
     origin: `http://127.0.0.1:${port}`,
@@ -45,6 +49,19 @@ export async function serve(
       child.kill();
       await child.exited;
     },
+  };
+}
+
+/** A JSON answer of a server's own routes; with a body it is a POST. */
+export type Ask = <Answer>(path: string, body?: unknown) => Promise<Answer>;
+
+export function createAsk(origin: string, key: string): Ask {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  return async <Answer>(path: string, body?: unknown) => {
+    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(origin + path, { ...init, headers });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as Answer;
   };
 }
 

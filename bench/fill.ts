@@ -2,16 +2,20 @@
  * A data folder with a year of usage: realistic in what repeats, deterministic by its seed, written as journal lines and
  * through the product's own writer, in the order in which requests end, each day sealed when the product would seal it.
  */
-import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { toDay, toSealBeforeDay } from "#storage/cells/calendar.ts";
-import {
-  openForReading,
-  openForWriting,
-  prepareUsageDatabase,
-} from "#storage/sqlite/ledger/file/database.ts";
+import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import type { UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
@@ -34,10 +38,7 @@ export interface Filled {
   readonly admin: Asker;
   readonly biggest: Asker;
   readonly smallest: Asker;
-  readonly combinations: number;
   readonly sizeBytes: number;
-  readonly secondsInAll: number;
-  readonly writerSeconds: number;
   readonly sealing: { readonly days: number; readonly meanMs: number; readonly maxMs: number };
 }
 
@@ -60,20 +61,17 @@ export async function fill(
   const chance = createChance(seed + 2);
   const toSite = createZipf(population.sites.length, SKEW);
   const sealMs: number[] = [];
-  let writerMs = 0;
   let written = 0;
   let tenths = 0;
 
   const settle = (nowUs: InstantUs) => {
     journal.flush();
-    const beganMs = performance.now();
     while (writer.writeBatch());
     for (;;) {
       const stepMs = performance.now();
       if (!writer.seal(toSealBeforeDay(nowUs))) break;
       sealMs.push(performance.now() - stepMs);
     }
-    writerMs += performance.now() - beganMs;
     if (written * 10 < events * (tenths + 1)) return;
     tenths = Math.floor((written * 10) / events);
     const seconds = (performance.now() - startedMs) / 1000;
@@ -115,10 +113,7 @@ export async function fill(
     admin: population.admin,
     biggest: population.biggest,
     smallest: population.smallest,
-    combinations: countCombinations(database),
     sizeBytes: statSync(database).size,
-    secondsInAll: (performance.now() - startedMs) / 1000,
-    writerSeconds: writerMs / 1000,
     sealing: {
       days: sealMs.length,
       meanMs: sealMs.reduce((sum, ms) => sum + ms, 0) / Math.max(1, sealMs.length),
@@ -127,6 +122,13 @@ export async function fill(
   };
   writeFileSync(noted, JSON.stringify(filled));
   return filled;
+}
+
+/** Another folder with the same, which may be changed. */
+export function copyFilled(filled: Filled, scratch: string): Filled {
+  const dataDir = join(scratch, `copy-${filled.events}`);
+  cpSync(filled.dataDir, dataDir, { recursive: true });
+  return { ...filled, dataDir };
 }
 
 /** The product's writer on a folder that nothing else writes to. A line that it cannot read ends the run. */
@@ -138,13 +140,6 @@ function openWriter(dataDir: string): SqliteTestWriter {
       throw new Error(`the writer skipped lines: ${JSON.stringify(damage)}`);
     },
   });
-}
-
-function countCombinations(path: string): number {
-  const database = openForReading(path);
-  const row = database.query<{ n: number }, []>("SELECT count(*) AS n FROM combination").get();
-  database.close();
-  return row?.n ?? 0;
 }
 
 interface OpenRequest {

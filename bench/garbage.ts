@@ -22,33 +22,14 @@ for (const scene of SCENES.filter((name) => options.scenes.split(",").includes(n
   const seen: Allocated[] = [];
   for (const name of servers) seen.push(await measure(name, scene, Number(options.requests)));
   console.log(`\n| ${scene}, each | ${servers.join(" | ")} |\n|---|${servers.map(() => "---|").join("")}`);
-  print(
-    "bytes of cells",
-    0,
-    seen.map(({ cellBytes }) => cellBytes),
-  );
+  const print = (what: string, digits: number, read: (of: Allocated) => number) =>
+    console.log(`| ${what} | ${seen.map((of) => read(of).toFixed(digits)).join(" | ")} |`);
+  print("bytes of cells", 0, ({ cellBytes }) => cellBytes);
   // A heap that was collected is smaller than before.
-  if (scene !== "open")
-    print(
-      "bytes resident",
-      0,
-      seen.map(({ residentBytes }) => residentBytes),
-    );
-  print(
-    "objects",
-    1,
-    seen.map(({ objects }) => objects),
-  );
+  if (scene !== "open") print("bytes resident", 0, ({ residentBytes }) => residentBytes);
+  print("objects", 1, ({ objects }) => objects);
   const types = new Set(seen.flatMap((of) => of.types.map(([type]) => type)).slice(0, Number(options.types)));
   for (const type of types)
-    print(
-      `\`${type}\``,
-      1,
-      seen.map((of) => of.types.find(([name]) => name === type)?.[1] ?? 0),
-    );
+    print(`\`${type}\``, 1, (of) => of.types.find(([name]) => name === type)?.[1] ?? 0);
 }
 process.exit(0);
-
-function print(what: string, digits: number, values: readonly number[]): void {
-  console.log(`| ${what} | ${values.map((value) => value.toFixed(digits)).join(" | ")} |`);
-}

@@ -1,29 +1,51 @@
 /**
- * Gateways side by side, in turns, in one run: `npm run bench` (all scenes, about a quarter of an hour),
- * `npm run bench -- unary streams` (those alone). Two cores: each gateway with all of its threads on the first, the upstream and
- * the load on the second. Needs taskset and gcc; what is not installed is named and left out. Prints one table of medians
- * and ranges.
+ * Gateways side by side, in turns drawn by chance, in one run: `npm run bench` (all scenes, about half an hour), `npm run bench
+ * -- unary streams` (those alone), `npm run bench -- growth` (a request beside ever more keys, models, limits and tags). Two
+ * cores: each gateway with all of its threads on the first, the upstream and the load on the second. Needs taskset and gcc; what
+ * is not installed is named and left out. Prints medians and ranges; scenes in which nginx's own tail shows a busy machine are
+ * not printed, and the exit code is 1.
  *
+ *   --goals                      what the goals of docs/performance.md need, some 20 minutes, and their table
  *   --with nginx,bare,Lockport   only these        --lockport NAME=EXECUTABLE   one more build beside dist/lockport
- *   --rounds 8                   of each scene: two builds that are near each other need more than three on a busy machine
+ *   --rounds 8 --seconds 2       of each scene: two builds that are near each other need more than three on a busy machine
+ *   --seed 7                     draws the turns of an earlier run
+ *   --out FILE                   for every round as a line of JSON; without it a file below node_modules/.cache/bench
+ *   --keep DIR --events N        of --goals: where the ledger for the reports is kept, and its size
  */
-import { cpus, loadavg } from "node:os";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { cpus, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { measureBesideReports } from "./beside.ts";
 import { Absent, toBare, toDirect, toLockport, toNginx, type Contender } from "./contenders.ts";
-import { SCENES } from "./scenes.ts";
+import { BINARY } from "./executable.ts";
+import { copyFilled, fill } from "./fill.ts";
+import { GOAL_SCENES, toGoalTable } from "./goals.ts";
+import { toGrowth } from "./growth.ts";
+import { measure } from "./heap.ts";
+import { SCENES, type Scene } from "./scenes.ts";
 import { Stand } from "./stand.ts";
+import { measureStarts } from "./start.ts";
+import { CACHE } from "./wire.ts";
+
+const GARBAGE_REQUESTS = 2_000;
+const STARTS = 15;
+const FILL_SEED = 7;
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    goals: { type: "boolean", default: false },
     with: { type: "string" },
     rounds: { type: "string" },
+    seconds: { type: "string" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    out: { type: "string", default: join(CACHE, `rounds-${new Date().toISOString().slice(0, 19)}.jsonl`) },
     lockport: { type: "string", multiple: true, default: [] },
+    keep: { type: "string" },
+    events: { type: "string", default: "10000000" },
   },
 });
-const NAMES = SCENES.map(({ name }) => name);
-for (const name of positionals)
-  if (!NAMES.includes(name)) throw new Error(`no scene ${name}: there are ${NAMES.join(", ")}`);
 
 const wanted = options.with?.split(",");
 const makers: readonly (readonly [string, () => Contender])[] = [
@@ -52,19 +74,65 @@ for (const [name, make] of makers) {
   }
 }
 
+const all = [...SCENES, ...(contenders.some(({ name }) => name === "Lockport") ? toGrowth() : [])];
+const asked = options.goals ? [...GOAL_SCENES, "growth"] : positionals;
+const isAsked = ({ name }: Scene, by: string) => name === by || name.startsWith(`${by}-`);
+for (const name of asked)
+  if (!all.some((scene) => isAsked(scene, name)))
+    throw new Error(`no scene ${name}: there are ${all.map((scene) => scene.name).join(", ")}`);
+const scenes = all.filter((scene) => asked.length === 0 || asked.some((name) => isAsked(scene, name)));
+
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
-const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} before`;
-const stand = await Stand.open(contenders);
+const startedMs = performance.now();
+const run = {
+  at: new Date().toISOString(),
+  processor: cpus()[0]?.model ?? "unknown",
+  cores: cpus().length,
+  loadAverage: loadavg()[0],
+  seed: Number(options.seed),
+  versions: contenders.map(({ name, version }) => `${name} ${version}`.trim()),
+};
+mkdirSync(CACHE, { recursive: true });
+appendFileSync(options.out, `${JSON.stringify(run)}\n`);
+const stand = await Stand.open({ contenders, seed: run.seed, out: options.out });
 try {
-  for (const scene of SCENES)
-    if (positionals.length === 0 || positionals.includes(scene.name))
-      await stand.measure({ ...scene, rounds: Number(options.rounds ?? scene.rounds) });
+  for (const scene of scenes) {
+    const seconds = Number(options.seconds ?? scene.load.seconds);
+    const rounds = Number(options.rounds ?? scene.rounds);
+    await stand.measure({ ...scene, rounds, load: { ...scene.load, seconds } });
+  }
 } finally {
   await stand.close();
 }
+const goals = options.goals ? await readGoals() : "";
 
-const versions = contenders.map(({ name, version }) => `${name} ${version}`.trim()).join(", ");
-console.log(`${machine}\n${versions}\n`);
-console.log(stand.toTable());
+console.log(
+  `${run.at.slice(0, 10)}, ${run.processor}, ${run.cores} cores, load ${run.loadAverage?.toFixed(1)} before, ${((performance.now() - startedMs) / 60_000).toFixed(0)} minutes\n${run.versions.join(", ")}\nTurns of seed ${run.seed}; every round is in ${options.out}`,
+);
+console.log(`${stand.toTable()}\n\n${goals}`);
 for (const line of absent) console.log(`Left out: ${line}`);
-process.exit(0);
+if (!stand.hasWitness) console.log("nginx is not installed: nothing tells whether the machine was quiet.");
+process.exit(scenes.some(({ name }) => stand.findRefusal(name) !== null) ? 1 : 0);
+
+async function readGoals(): Promise<string> {
+  const allocated = await measure("Lockport", "unary", GARBAGE_REQUESTS);
+  const [starts] = await measureStarts([BINARY], Number(options.rounds ?? STARTS));
+  const scratch = mkdtempSync(join(tmpdir(), "lockport-bench-goals-"));
+  try {
+    const filled = await fill(join(options.keep ?? scratch, options.events), {
+      events: Number(options.events),
+      seed: FILL_SEED,
+      untilUs: Date.now() * 1000,
+    });
+    const besideReports = await measureBesideReports(copyFilled(filled, scratch), {
+      binary: BINARY,
+      seed: run.seed,
+    });
+    if (starts === undefined) throw new Error("nothing was started");
+    const seen = { allocated, starts, besideReports };
+    appendFileSync(options.out, `${JSON.stringify(seen)}\n`);
+    return toGoalTable({ stand, ...seen });
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}

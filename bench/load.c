@@ -9,7 +9,7 @@ struct client {
   int fd;
   const char *out;
   size_t outLength;
-  bool isBusy, isWaiting, sawHead, isChunked, isEndless, sawEvent, isHangup;
+  bool isBusy, isWaiting, sawHead, isChunked, sawEvent;
   u64 dueNs;
   /* Bytes left of the body, or of the chunk that is being read. */
   size_t left;
@@ -32,11 +32,10 @@ struct samples {
 static struct { const char *bytes; size_t length; } *requests;
 static size_t requestCount, nextRequest;
 static struct client *idle;
-static struct samples latencies, delays;
-static u64 warmUntilNs, completed, failures, hangups, eventsSeen, bytesSeen, streamsHeard, reconnects;
+static struct samples latencies, delays, openings;
+static u64 warmUntilNs, completed, failures, eventsSeen, streamsHeard;
 static char firstFailure[400];
 static int port;
-static double hangupShare;
 static bool isStopping;
 
 static void sample(struct samples *to, u64 ns) {
@@ -54,14 +53,13 @@ static void note_failure(const char *text, size_t length) {
     firstFailure[at] = text[at] < ' ' || text[at] == '"' || text[at] == '\\' || text[at] > '~' ? ' ' : text[at];
 }
 
-static void connect_client(struct client *client, bool isLasting) {
+static void connect_client(struct client *client) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   client->fd = socket(AF_INET, SOCK_STREAM, 0);
   if (client->fd < 0 || connect(client->fd, (struct sockaddr *)&address, sizeof address) < 0) fail("connect");
   set_up_socket(client->fd);
   watch(client->fd, client, false, true);
   client->isWaiting = false;
-  if (!isLasting) reconnects++;
 }
 
 static void flush(struct client *client) {
@@ -77,10 +75,9 @@ static void flush(struct client *client) {
 
 static void begin(struct client *client, u64 dueNs) {
   client->isBusy = true;
-  client->sawHead = client->isChunked = client->isEndless = client->sawEvent = false;
+  client->sawHead = client->isChunked = client->sawEvent = false;
   client->headLength = client->lineLength = client->carryLength = 0;
   client->dueNs = dueNs;
-  client->isHangup = hangupShare > 0 && drand48() < hangupShare;
   client->out = requests[nextRequest].bytes;
   client->outLength = requests[nextRequest].length;
   nextRequest = (nextRequest + 1) % requestCount;
@@ -102,7 +99,7 @@ static void complete(struct client *client) {
 
 static void reconnect(struct client *client) {
   close(client->fd);
-  if (!isStopping) connect_client(client, false);
+  if (!isStopping) connect_client(client);
   if (client->isBusy) settle(client);
 }
 
@@ -110,7 +107,10 @@ static void read_stamp(struct client *client, const char *digits) {
   u64 sentNs = 0, now = now_ns();
   for (int at = 0; at < STAMP_DIGITS; at++) sentNs = sentNs * 10 + (u64)(digits[at] - '0');
   eventsSeen++;
-  if (!client->sawEvent) streamsHeard++;
+  if (!client->sawEvent) {
+    streamsHeard++;
+    sample(&openings, now - client->dueNs);
+  }
   client->sawEvent = true;
   if (sentNs >= warmUntilNs && sentNs <= now) sample(&delays, now - sentNs);
 }
@@ -118,7 +118,6 @@ static void read_stamp(struct client *client, const char *digits) {
 /* Finds the stamps, also where one is cut between two reads. */
 static void read_payload(struct client *client, const char *bytes, size_t length) {
   const size_t whole = sizeof STAMP_MARK - 1 + STAMP_DIGITS;
-  bytesSeen += length;
   if (client->carryLength > 0) {
     char joined[2 * sizeof client->carry];
     size_t added = length < sizeof client->carry ? length : sizeof client->carry;
@@ -180,8 +179,7 @@ static void read_answer(struct client *client) {
   ssize_t got = recv(client->fd, scratch, READ_BYTES - 1, 0);
   if (got <= 0) {
     if (got < 0 && errno == EAGAIN) return;
-    if (client->isBusy && client->isEndless) complete(client);
-    else if (client->isBusy && !isStopping) note_failure("the connection closed before the end", 36);
+    if (client->isBusy && !isStopping) note_failure("the connection closed before the end", 36);
     reconnect(client);
     return;
   }
@@ -201,7 +199,6 @@ static void read_answer(struct client *client) {
     client->sawHead = true;
     char *framing = strcasestr(client->head, "\r\ncontent-length:");
     client->isChunked = strcasestr(client->head, "\r\ntransfer-encoding: chunked") != NULL;
-    client->isEndless = !framing && !client->isChunked;
     client->left = framing ? strtoul(framing + 17, NULL, 10) : 0;
     client->part = 0;
     *end = '\r';
@@ -213,23 +210,12 @@ static void read_answer(struct client *client) {
     }
     bytes += headBytes;
     length -= headBytes;
-    if (client->isHangup && !client->isChunked) {
-      hangups++;
-      reconnect(client);
-      return;
-    }
   }
   if (client->isChunked) {
-    bool isOver = read_chunks(client, bytes, length);
-    if (isOver) complete(client);
-    else if (client->isHangup && client->sawEvent) {
-      hangups++;
-      reconnect(client);
-    }
+    if (read_chunks(client, bytes, length)) complete(client);
     return;
   }
   read_payload(client, bytes, length);
-  if (client->isEndless) return;
   client->left -= length < client->left ? length : client->left;
   if (client->left == 0) complete(client);
 }
@@ -275,9 +261,9 @@ static void read_requests(const char *path) {
 
 /*
  * connections=N seconds=S [warm=S] and one of: nothing more, each connection asks again when it has its answer; rate=N, so many
- * a second are due on the clock, and a delay counts from then; hold=1, each asks once (ramp=N a second) and keeps its stream:
- * when all have heard an event it prints a line, measures for S seconds, prints another, and reads on until all have ended.
- * hangup=SHARE of the requests are given up after the first event, or after the head. [first=N]: which request comes first.
+ * a second are due on the clock, and a delay counts from then; hold=1, each asks once (ramp=N a second, on the clock) and keeps
+ * its stream: when all have heard an event it prints a line, measures for S seconds, prints another, and reads on until all have
+ * ended. What opening takes, until the first event, is told apart from the delay of the events that are measured.
  */
 static int run_load(const char *path, int count, char **words) {
   read_requests(path);
@@ -286,12 +272,10 @@ static int run_load(const char *path, int count, char **words) {
   double seconds = option(count, words, "seconds", 5), warm = option(count, words, "warm", 0);
   double rate = option(count, words, "rate", 0), ramp = option(count, words, "ramp", 2000);
   bool holds = option(count, words, "hold", 0) > 0;
-  hangupShare = option(count, words, "hangup", 0);
-  nextRequest = (size_t)option(count, words, "first", 0) % requestCount;
   struct client *clients = calloc(connections, sizeof *clients);
   u64 startNs = now_ns();
   for (size_t index = 0; index < (holds ? 0 : connections); index++) {
-    connect_client(&clients[index], true);
+    connect_client(&clients[index]);
     settle(&clients[index]);
   }
   startNs = now_ns();
@@ -307,8 +291,9 @@ static int run_load(const char *path, int count, char **words) {
     u64 now = now_ns(), dueNs = now + 100000000ull;
     if (holds) {
       while (opened < connections && startNs + (u64)((double)opened / ramp * 1e9) <= now) {
-        connect_client(&clients[opened], true);
-        begin(&clients[opened++], now);
+        connect_client(&clients[opened]);
+        begin(&clients[opened], startNs + (u64)((double)opened / ramp * 1e9));
+        opened++;
       }
       if (opened < connections) dueNs = startNs + (u64)((double)opened / ramp * 1e9);
       if (!isMeasuring && (streamsHeard + failures >= connections || now > giveUpNs)) {
@@ -334,7 +319,7 @@ static int run_load(const char *path, int count, char **words) {
         begin(client, startNs + (u64)((double)sent++ / rate * 1e9));
       }
       if (sent < planned && idle) dueNs = startNs + (u64)((double)sent / rate * 1e9);
-      if (sent >= planned && completed + failures + hangups >= sent) break;
+      if (sent >= planned && completed + failures >= sent) break;
       if (now > untilNs) unsent = planned - sent;
       if (now > giveUpNs) break;
     } else {
@@ -358,14 +343,11 @@ static int run_load(const char *path, int count, char **words) {
   }
   isStopping = true;
   double took = (double)(now_ns() - startNs) / 1e9;
-  struct rusage used;
-  getrusage(RUSAGE_SELF, &used);
-  double cpuMs = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3;
-  printf("{\"requests\":%llu,\"failures\":%llu,\"firstFailure\":\"%s\",\"hangups\":%llu,\"unsent\":%llu,\"reconnects\":%llu,\"events\":%llu,"
-         "\"bytes\":%llu,\"seconds\":%.3f,\"cpuMs\":%.1f",
-      (unsigned long long)completed, (unsigned long long)failures, firstFailure, (unsigned long long)hangups, (unsigned long long)unsent,
-      (unsigned long long)reconnects, (unsigned long long)eventsSeen, (unsigned long long)bytesSeen, took, cpuMs);
+  printf("{\"requests\":%llu,\"failures\":%llu,\"firstFailure\":\"%s\",\"unsent\":%llu,\"events\":%llu,\"seconds\":%.3f",
+      (unsigned long long)completed, (unsigned long long)failures, firstFailure, (unsigned long long)unsent,
+      (unsigned long long)eventsSeen, took);
   print_samples("latencyUs", &latencies);
+  print_samples("openUs", &openings);
   print_samples("delayUs", &delays);
   printf("}\n");
   return 0;

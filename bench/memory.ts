@@ -5,7 +5,6 @@
  *   answers   so many unary answers of so many megabytes at once, a quarter of the callers reading slowly
  *   uploads   as many request bodies, a quarter of the callers sending slowly
  *   unread    callers that never read, of streams that never end, watched for 20 s
- *   chunks    callers that send 8 MB each in chunks of one byte
  *
  * Ways: `length`, `chunked`, `relay` and `relay-chunked` of the first two, `length` and `relay` of `unread`.
  */
@@ -16,16 +15,15 @@ import { BINARY, readPeakMb, readResidentMb } from "./executable.ts";
 import { toLockport, type RunningLockport } from "./contenders.ts";
 import { startEndless } from "./wire.ts";
 
-const SCENES = ["answers", "uploads", "unread", "chunks"] as const;
+const SCENES = ["answers", "uploads", "unread"] as const;
 const WAYS = ["length", "chunked", "relay", "relay-chunked"] as const;
 type Scene = (typeof SCENES)[number];
 type Way = (typeof WAYS)[number];
 
-const COUNTS: { readonly [scene in Scene]: number } = { answers: 32, uploads: 32, unread: 200, chunks: 20 };
+const COUNTS: { readonly [scene in Scene]: number } = { answers: 32, uploads: 32, unread: 200 };
 const PIECE_BYTES = 256 * 1024;
 const SLOW_PAUSE_MS = 50;
 const WATCHED_MS = 20_000;
-const CHUNKS = 8_000_000;
 const PROBE_MS = 5;
 const GOAL_MB = 512;
 const STATUS_END = "HTTP/1.1 200".length;
@@ -40,30 +38,14 @@ const { values: options, positionals } = parseArgs({
   },
 });
 
-if (Bun.isMainThread) {
-  for (const scene of SCENES) {
-    if (positionals.length > 0 && !positionals.includes(scene)) continue;
-    const ways =
-      scene === "chunks"
-        ? ["length" as const]
-        : scene === "unread"
-          ? ["length" as const, "relay" as const]
-          : WAYS;
-    for (const way of ways) {
-      if (options.way === undefined || options.way === way) await measure(scene, way);
-    }
+for (const scene of SCENES) {
+  if (positionals.length > 0 && !positionals.includes(scene)) continue;
+  for (const way of WAYS) {
+    if (scene === "unread" && way.endsWith("chunked")) continue;
+    if (options.way === undefined || options.way === way) await measure(scene, way);
   }
-  process.exit(0);
-} else {
-  // A thread of its own sends the chunks, so that its work does not delay the questions.
-  addEventListener("message", ({ data }: MessageEvent<{ port: number; head: string; count: number }>) => {
-    const body = Buffer.from(`${"1\r\nx\r\n".repeat(CHUNKS)}0\r\n\r\n`);
-    const sent = Array.from({ length: data.count }, () =>
-      exchange(data.port, (socket) => socket.write(data.head) && socket.write(body)),
-    );
-    void Promise.all(sent).then((all) => postMessage(all));
-  });
 }
+process.exit(0);
 
 interface Exchanged {
   readonly status: string;
@@ -111,16 +93,11 @@ interface Run {
 async function run(scene: Scene, { running, way, count, fillBytes }: Run): Promise<string> {
   const { port, headers, model, relayPath } = running;
   const isRelay = way.startsWith("relay");
-  const isChunked = way.endsWith("chunked") || scene === "chunks";
-  const path = isRelay
-    ? relayPath
-    : scene === "unread" || scene === "chunks"
-      ? "/v1/chat/completions"
-      : "/v1/embeddings";
+  const isChunked = way.endsWith("chunked");
+  const path = isRelay ? relayPath : scene === "unread" ? "/v1/chat/completions" : "/v1/embeddings";
   const fields = JSON.stringify({ model, input: "x", messages: [], stream: scene === "unread" });
   const framing = isChunked ? "transfer-encoding: chunked" : `content-length: ${fields.length + fillBytes}`;
   const head = `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${headers}content-type: application/json\r\nconnection: close\r\n${framing}\r\n\r\n`;
-  if (scene === "chunks") return toStatuses(await sendInThread({ port, head, count }));
   if (scene === "unread") {
     const sockets = Array.from({ length: count }, () => {
       const socket = connect(port, "127.0.0.1", () => socket.write(head + fields));
@@ -186,17 +163,6 @@ function exchange(port: number, send: (socket: Socket) => unknown): Promise<Exch
     });
     socket.on("error", () => undefined);
     socket.on("close", () => ended({ status: beginning.slice(9, STATUS_END) || "nothing", bytes }));
-  });
-}
-
-function sendInThread(given: { readonly port: number; readonly head: string; readonly count: number }) {
-  return new Promise<readonly Exchanged[]>((resolve) => {
-    const worker = new Worker(import.meta.path);
-    worker.addEventListener("message", ({ data }: MessageEvent<readonly Exchanged[]>) => {
-      worker.terminate();
-      resolve(data);
-    });
-    worker.postMessage(given);
   });
 }
 

@@ -182,28 +182,32 @@ function listQuestions(filled: Filled): readonly Question[] {
   return questions;
 }
 
+/** Its answer to the last byte, at its own path or that of a page. */
+export async function askOnce(
+  origin: string,
+  { asker, accept = "application/json", body }: Question,
+  path: string,
+): Promise<{ readonly status: number; readonly bytes: Uint8Array }> {
+  const headers = { authorization: `Bearer ${asker.key}`, accept, "content-type": "application/json" };
+  const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const response = await fetch(origin + path, {
+    ...init,
+    headers,
+    signal: AbortSignal.timeout(ANSWER_MS_MAX),
+  });
+  return { status: response.status, bytes: await response.bytes() };
+}
+
 /** Asks until the answer is warm, then `runs` times; the time is the client's, up to the last byte. A refusal is its text. */
 export async function measureQuestion(
   origin: string,
   question: Question,
   runs: number,
 ): Promise<Timing | string> {
-  const init = {
-    headers: {
-      authorization: `Bearer ${question.asker.key}`,
-      accept: question.accept ?? "application/json",
-      ...(question.body !== undefined && { "content-type": "application/json" }),
-    },
-    ...(question.body !== undefined && { method: "POST", body: JSON.stringify(question.body) }),
-  };
-  const fetchOnce = async (path: string) => {
-    const response = await fetch(origin + path, { ...init, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
-    return { status: response.status, bytes: await response.bytes() };
-  };
   try {
     let { path } = question;
     if (question.page !== undefined) {
-      const { bytes } = await fetchOnce(path.replace(/limit=\d+/, "limit=1"));
+      const { bytes } = await askOnce(origin, question, path.replace(/limit=\d+/, "limit=1"));
       const { total = 0 } = JSON.parse(Buffer.from(bytes).toString());
       path += `&offset=${Math.max(0, question.page === "middle" ? Math.floor(total / 2) : total - 100)}`;
     }
@@ -212,7 +216,7 @@ export async function measureQuestion(
     const startedMs = performance.now();
     for (let run = -WARM_UP_RUNS; run < runs; run += 1) {
       const beganMs = performance.now();
-      const { status, bytes } = await fetchOnce(path);
+      const { status, bytes } = await askOnce(origin, question, path);
       const tookMs = performance.now() - beganMs;
       if (status !== 200)
         return `${status} ${/"code":"(\w+)"/.exec(Buffer.from(bytes).toString())?.[1] ?? ""}`;

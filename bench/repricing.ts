@@ -11,20 +11,20 @@
  * A copy of the folder is what is changed. Every model gets other prices, so that each event with usage changes. Needs taskset
  * and gcc.
  */
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { LOAD, type Observed, SteadyRequests } from "./beside.ts";
 import { type CommitDelays, CommitWatch } from "./commit-watch.ts";
-import { BINARY, freePort, readCpuMs, readResidentMb, serve } from "./executable.ts";
-import { fill, type Filled } from "./fill.ts";
+import { BINARY, createAsk, freePort, readResidentMb, serve } from "./executable.ts";
+import { copyFilled, fill, type Filled } from "./fill.ts";
 import { copyToPostgres } from "./postgres-copy.ts";
 import { below, createTable, percentile, toFigure, type Cell } from "./table.ts";
-import { runLoad, startUpstream, toRequest, writeRequests } from "./wire.ts";
+import { startUpstream } from "./wire.ts";
 
 const SEED = 7;
 const MODELS = 60;
-const LOAD = { connections: 64, rate: 500, seconds: 2 };
 /** Rounds of requests beside nothing, before and after. */
 const QUIET_ROUNDS = 8;
 const LOOK_INTERVAL_MS = 50;
@@ -54,13 +54,7 @@ interface Repricing {
 }
 
 /** What was seen while something went on. */
-interface Phase {
-  readonly seconds: number;
-  /** Processor time of all threads of the server, requests included. */
-  readonly cpuSeconds: number;
-  /** Microseconds, a figure a round. */
-  readonly p99Us: readonly number[];
-  readonly p50Us: readonly number[];
+interface Phase extends Observed {
   readonly delays: CommitDelays;
 }
 
@@ -94,42 +88,19 @@ async function measure(filled: Filled): Promise<void> {
   const port = freePort();
   const place =
     postgres === undefined
-      ? { dataDir: copyFolder(filled), settings: {} }
+      ? { dataDir: copyFilled(filled, scratch).dataDir, settings: {} }
       : await copyToPostgres(filled, { url: postgres, binary, scratch });
   const server = await serve(binary, place.dataDir, port, place.settings);
   const ask = createAsk(server.origin, filled.admin.key);
-  const model = await createModel(ask);
   const watch =
     "schema" in place && postgres !== undefined
       ? CommitWatch.ofPostgres({ url: postgres, schema: place.schema })
       : CommitWatch.ofSqlite(join(place.dataDir, "usage.db"));
-  const body = JSON.stringify({ model, messages: [{ role: "user", content: "x".repeat(900) }] });
-  const headers = `authorization: Bearer ${filled.admin.key}\r\n`;
-  const requests = writeRequests([toRequest("/v1/chat/completions", headers, body)]);
   try {
-    /** Requests by rounds until it is over. */
-    const observe = async (until: (rounds: number) => Promise<boolean>): Promise<Phase> => {
-      const [p50Us, p99Us]: [number[], number[]] = [[], []];
-      const [startedMs, startedCpuMs] = [performance.now(), readCpuMs(server.pid)];
-      let endedMs: number | null = null;
-      let endedCpuMs = startedCpuMs;
+    const requests = await SteadyRequests.on(server, filled.admin.key, upstream);
+    const observe = async (isOver: (rounds: number) => Promise<boolean>): Promise<Phase> => {
       watch.take();
-      while (endedMs === null) {
-        const load = runLoad(requests, port, LOAD);
-        while (Bun.peek.status(load) === "pending") {
-          if (endedMs === null && (await until(p99Us.length))) {
-            endedMs = performance.now();
-            endedCpuMs = readCpuMs(server.pid);
-          }
-          await Bun.sleep(LOOK_INTERVAL_MS);
-        }
-        const { latencyUs, failures, firstFailure } = await load;
-        if (failures > 0 || latencyUs === null) throw new Error(`the load failed: ${firstFailure}`);
-        p50Us.push(latencyUs.p50);
-        p99Us.push(latencyUs.p99);
-      }
-      const cpuSeconds = (endedCpuMs - startedCpuMs) / 1000;
-      return { seconds: (endedMs - startedMs) / 1000, cpuSeconds, p50Us, p99Us, delays: watch.take() };
+      return { ...(await requests.observe(isOver)), delays: watch.take() };
     };
     const during = async (id: string, ends: string): Promise<Phase & { readonly repricing: Repricing }> => {
       let repricing = await ask<Repricing>(`/admin/v1/repricing/${id}`);
@@ -148,7 +119,6 @@ async function measure(filled: Filled): Promise<void> {
     };
     const quiet = () => observe(async (rounds) => rounds >= QUIET_ROUNDS - 1);
 
-    await runLoad(requests, port, LOAD);
     // For some seconds after a start its writer reads what an earlier server may still write.
     while (watch.take().events === 0) await Bun.sleep(LOOK_INTERVAL_MS);
     const before = await quiet();
@@ -214,41 +184,6 @@ function toMs(ms: number): Cell {
 
 function toCount(figure: number, unit = ""): Cell {
   return { text: `${figure.toFixed(0)}${unit}`, figure };
-}
-
-function copyFolder({ dataDir, events }: Filled): string {
-  const copy = join(scratch, String(events));
-  cpSync(dataDir, copy, { recursive: true });
-  return copy;
-}
-
-type Ask = <Answer>(path: string, body?: unknown) => Promise<Answer>;
-
-function createAsk(origin: string, key: string): Ask {
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-  return async <Answer>(path: string, body?: unknown) => {
-    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-    const response = await fetch(origin + path, { ...init, headers });
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-    return (await response.json()) as Answer;
-  };
-}
-
-/** A model of this upstream without a price, so that requests beside change no cost. Returns its name. */
-async function createModel(ask: Ask): Promise<string> {
-  const name = `bench-${upstream.port}`;
-  await ask("/admin/v1/providers", {
-    name,
-    base_url: `http://127.0.0.1:${upstream.port}/v1`,
-    verify_tls: false,
-  });
-  await ask("/admin/v1/models", {
-    alias: name,
-    provider: name,
-    upstream_name: "bench-upstream",
-    capabilities: ["chat"],
-  });
-  return name;
 }
 
 function toPrices(): object {

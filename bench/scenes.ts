@@ -1,12 +1,16 @@
 /** The scenes of `npm run bench`: what is sent, what the upstream answers, and what is read off. */
+import type { Caller, Contender } from "./contenders.ts";
+import { percentile } from "./table.ts";
 import { toRequest, type Answers, type Load, type LoadOptions } from "./wire.ts";
 
 export interface Measured {
   readonly load: Load;
-  /** CPU time of all threads of the process; null where there is no process. */
+  /** CPU time of all threads of the process, of streams once all are open; null where there is no process. */
   readonly cpuMs: number | null;
-  /** Resident, while streams are open; null elsewhere. */
-  readonly residentMb: number | null;
+  /** The same until all streams were open; null where none is held. */
+  readonly openCpuMs: number | null;
+  /** Resident, twice a second while streams are open, else once in the end. */
+  readonly residentMb: readonly number[];
 }
 
 export interface Figure {
@@ -16,12 +20,6 @@ export interface Figure {
   readonly digits: number;
 }
 
-interface Target {
-  readonly headers: string;
-  readonly model: string;
-  readonly relayPath?: string;
-}
-
 export interface Scene {
   readonly name: string;
   readonly about: string;
@@ -29,10 +27,13 @@ export interface Scene {
   readonly load: LoadOptions;
   readonly rounds: number;
   readonly figures: readonly Figure[];
-  /** Null where it cannot take part. */
-  readonly toRequest: (target: Target) => string | null;
-  /** Each starts anew for it, so that what is read of its memory comes from this scene alone. */
+  readonly toRequest: (caller: Caller) => string;
+  /** Each starts anew for each of its rounds, so that what is read of its memory comes from that round alone. */
   readonly isFresh?: boolean;
+  /** In place of those of the run. */
+  readonly contenders?: readonly Contender[];
+  /** Names of those that would tell nothing. */
+  readonly leavesOut?: readonly string[];
 }
 
 const rate: Figure = { name: "requests/s", digits: 0, read: ({ load }) => load.requests / load.seconds };
@@ -44,7 +45,7 @@ const ofNginx: Figure = {
 const cost: Figure = {
   name: "CPU, µs a request",
   digits: 1,
-  read: ({ load, cpuMs }) => (cpuMs === null ? null : (cpuMs * 1000) / (load.requests + load.hangups)),
+  read: ({ load, cpuMs }) => (cpuMs === null ? null : (cpuMs * 1000) / load.requests),
 };
 const ofBare: Figure = {
   name: "CPU, of bare",
@@ -61,9 +62,32 @@ const eventsOfNginx: Figure = {
 const eventCost: Figure = {
   name: "CPU, µs an event",
   digits: 2,
-  read: ({ load, cpuMs }) => (cpuMs === null ? null : (cpuMs * 1000) / load.events),
+  read: ({ load, cpuMs }) => (cpuMs === null ? null : (cpuMs * 1000) / (load.delayUs?.n ?? 0)),
 };
-const resident: Figure = { name: "resident, MB", digits: 0, read: ({ residentMb }) => residentMb };
+const openCost: Figure = {
+  name: "CPU, µs a stream that opens, its events until then included",
+  digits: 0,
+  read: ({ load, openCpuMs }) => (openCpuMs === null ? null : (openCpuMs * 1000) / (load.openUs?.n ?? 0)),
+};
+const resident: readonly Figure[] = [
+  { name: "resident, least, MB", digits: 0, read: ({ residentMb }) => Math.min(...residentMb) },
+  { name: "resident, median, MB", digits: 0, read: ({ residentMb }) => percentile(residentMb, 0.5) },
+  { name: "resident, most, MB", digits: 0, read: ({ residentMb }) => Math.max(...residentMb) },
+];
+/** The most of the last third, of that of the second: memory that has a bound is no higher in the end. */
+const residentTrend: Figure = {
+  name: "resident, trend",
+  digits: 2,
+  read({ residentMb }) {
+    const third = Math.floor(residentMb.length / 3);
+    return Math.max(...residentMb.slice(-third)) / Math.max(...residentMb.slice(third, -third));
+  },
+};
+const delayOfBare: Figure = {
+  name: "delay p99, of bare",
+  digits: 2,
+  read: (of, beside) => ratio(toDelay(of), beside("bare"), toDelay),
+};
 const unsent: Figure = {
   name: "never sent, the rate was not kept",
   digits: 0,
@@ -79,9 +103,17 @@ function ratio(
   return value === null || divisor === null ? null : value / divisor;
 }
 
+function toDelay({ load }: Measured): number | null {
+  return load.delayUs?.p99 ?? null;
+}
+
 /** Percentiles as measured, and above those of no proxy in the same round. */
-function toPercentiles(of: "latencyUs" | "delayUs", what: string): readonly Figure[] {
-  return (["p50", "p99", "p999"] as const).flatMap((point): readonly Figure[] => [
+function toPercentiles(
+  of: "latencyUs" | "openUs" | "delayUs",
+  what: string,
+  points: readonly ("p50" | "p99" | "p999")[] = ["p50", "p99", "p999"],
+): readonly Figure[] {
+  return points.flatMap((point): readonly Figure[] => [
     { name: `${what} ${point}, µs`, digits: 0, read: ({ load }) => load[of]?.[point] ?? null },
     {
       name: `${what} ${point} over direct, µs`,
@@ -98,7 +130,7 @@ function toPercentiles(of: "latencyUs" | "delayUs", what: string): readonly Figu
 const CHAT = "/v1/chat/completions";
 
 function toChat(sizeBytes: number, stream: boolean) {
-  return ({ headers, model }: Target) => {
+  return ({ headers, model }: Caller) => {
     const text = "Say something short, please. ".repeat(Math.ceil(sizeBytes / 29)).slice(0, sizeBytes - 150);
     const messages = [
       { role: "system", content: "You are terse." },
@@ -109,34 +141,11 @@ function toChat(sizeBytes: number, stream: boolean) {
   };
 }
 
-function toEmbeddings({ headers, model }: Target): string {
-  const input = Array.from(
-    { length: 2_048 },
-    (_, index) => `Sentence ${index} of a text that is cut into pieces.`,
-  );
-  return toRequest("/v1/embeddings", headers, JSON.stringify({ model, input, encoding_format: "base64" }));
-}
-
-const RELAYED = { stream: true, messages: [], max_tokens: 100 };
-
-function toRelayed({ headers, model, relayPath }: Target): string | null {
-  return relayPath === undefined
-    ? null
-    : toRequest(relayPath, headers, JSON.stringify({ model, ...RELAYED }));
-}
-
-/** A mix: of 200, 50 streams, 10 relayed ones, embeddings of 2,048 inputs once, and unary answers. */
-export function toSoakRequests(target: Target): readonly string[] {
-  const relayed = toRelayed(target);
-  return Array.from({ length: 200 }, (_, index) => {
-    if (index === 199) return toEmbeddings(target);
-    if (index % 20 === 18 && relayed !== null) return relayed;
-    return index % 4 === 0 ? stream(target) : small(target);
-  });
-}
-
-const small = toChat(1_000, false);
+export const small = toChat(1_000, false);
 const stream = toChat(1_000, true);
+
+/** Of requests on the clock. */
+export const LATENCY: readonly Figure[] = [...toPercentiles("latencyUs", "answer"), cost, unsent];
 
 export const SCENES: readonly Scene[] = [
   {
@@ -154,7 +163,7 @@ export const SCENES: readonly Scene[] = [
     answers: {},
     load: { connections: 256, rate: 3_000, seconds: 5, warm: 1 },
     rounds: 3,
-    figures: [...toPercentiles("latencyUs", "answer"), cost, unsent],
+    figures: LATENCY,
     toRequest: small,
   },
   {
@@ -171,8 +180,8 @@ export const SCENES: readonly Scene[] = [
     about: "200 streams at once, an event each 10 ms",
     answers: { events: 1_000_000, interval: 10_000 },
     load: { connections: 200, hold: 1, seconds: 4 },
-    rounds: 2,
-    figures: [...toPercentiles("delayUs", "delay"), eventCost],
+    rounds: 3,
+    figures: [...toPercentiles("delayUs", "delay"), delayOfBare, eventCost],
     toRequest: stream,
   },
   {
@@ -185,35 +194,31 @@ export const SCENES: readonly Scene[] = [
     toRequest: toChat(100_000, false),
   },
   {
-    name: "embeddings",
-    about: "2,048 inputs, 2.9 MB of vectors in base64, 8 connections",
-    answers: {},
-    load: { connections: 8, seconds: 3 },
-    rounds: 2,
-    figures: [rate, cost],
-    toRequest: toEmbeddings,
-  },
-  {
-    name: "relay",
-    about: "streams of 200 events back to back by the transparent relay, 64 at once",
-    answers: { events: 200 },
-    load: { connections: 64, seconds: 3 },
-    rounds: 2,
-    figures: [eventRate, eventCost],
-    toRequest: toRelayed,
-  },
-  {
     name: "open-5000",
-    about: "5,000 streams open at once, two events a second on each",
+    about:
+      "5,000 streams opened within five seconds, two events a second on each, read for five seconds more",
     isFresh: true,
     answers: { events: 1_000_000, interval: 500_000 },
-    load: { connections: 5_000, hold: 1, seconds: 5 },
-    rounds: 1,
+    load: { connections: 5_000, hold: 1, ramp: 1_000, seconds: 5 },
+    rounds: 3,
     figures: [
-      resident,
-      ...toPercentiles("delayUs", "delay").filter(({ name }) => !name.includes("p999")),
+      ...toPercentiles("openUs", "opening", ["p50", "p99"]),
+      openCost,
+      ...toPercentiles("delayUs", "delay", ["p50", "p99"]),
       eventCost,
+      ...resident,
     ],
+    toRequest: stream,
+  },
+  {
+    name: "long-streams",
+    about: "1,000 streams of 2 KB each 100 ms, over 60 s",
+    isFresh: true,
+    answers: { events: 1_000_000, interval: 100_000, size: 2_000 },
+    load: { connections: 1_000, hold: 1, ramp: 500, seconds: 60 },
+    rounds: 1,
+    leavesOut: ["direct", "nginx"],
+    figures: [...toPercentiles("delayUs", "delay", ["p50", "p99"]), eventCost, ...resident, residentTrend],
     toRequest: stream,
   },
 ];

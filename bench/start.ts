@@ -6,54 +6,44 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { BINARY, endWithUs, PROXY_CORE, readResidentMb, untilListening } from "./executable.ts";
+import { BINARY, freePort, PROXY_CORE, readResidentMb, serve } from "./executable.ts";
+import { percentile } from "./table.ts";
 
 /** Memory is read this long after the start of listening: collections and the allocator's own purges are through by then. */
 const IDLE_MS = 20_000;
 /** Idle memory is the same for every run; the executable is read from the disk for it, so that these runs do not count as starts. */
 const IDLE_RUNS = 5;
-const FIRST_PORT = 28_700;
 
-const { values, positionals } = parseArgs({
-  options: { runs: { type: "string", default: "15" } },
-  allowPositionals: true,
-});
-const runs = Number(values.runs);
-const contenders = (positionals.length > 0 ? positionals : [`lockport=${BINARY}`]).map((word) => {
-  const at = word.indexOf("=");
-  return { name: word.slice(0, at), binary: word.slice(at + 1), figures: new Map<string, number[]>() };
-});
-let port = FIRST_PORT;
-
-interface Started {
-  readonly pid: number;
-  readonly listeningMs: number;
-  stop(): Promise<void>;
+/** A value a run. */
+export interface Starts {
+  readonly listeningMs: number[];
+  readonly residentMb: number[];
+  readonly anonymousMb: number[];
 }
 
-async function start(binary: string): Promise<Started> {
-  port += 1;
-  const dataDir = mkdtempSync(join(tmpdir(), "lockport-start-"));
-  const env = {
-    PATH: process.env["PATH"] ?? "",
-    PROXY_DATA_DIR: dataDir,
-    PROXY_PORT: String(port),
-    PROXY_LOG: "warn",
-  };
-  const startedMs = performance.now();
-  const child = endWithUs(
-    Bun.spawn([...PROXY_CORE, binary, "serve"], { env, stdio: ["ignore", "ignore", "inherit"] }),
-  );
-  await untilListening(port);
-  return {
-    pid: child.pid,
-    listeningMs: performance.now() - startedMs,
-    async stop() {
-      child.kill();
-      await child.exited;
+export async function measureStarts(
+  binaries: readonly string[],
+  runs: number,
+  idleRuns = IDLE_RUNS,
+): Promise<readonly Starts[]> {
+  const seen = binaries.map((): Starts => ({ listeningMs: [], residentMb: [], anonymousMb: [] }));
+  // The first run only brings the executable into the page cache.
+  for (let run = -1; run < runs + idleRuns; run += 1) {
+    for (const [at, binary] of binaries.entries()) {
+      const isIdle = run >= runs;
+      if (isIdle) dropFromCache(binary);
+      const dataDir = mkdtempSync(join(tmpdir(), "lockport-start-"));
+      const server = await serve(binary, dataDir, freePort(), {}, PROXY_CORE);
+      if (isIdle) {
+        await Bun.sleep(IDLE_MS);
+        seen[at]?.residentMb.push(readResidentMb(server.pid));
+        seen[at]?.anonymousMb.push(readAnonymousMb(server.pid));
+      } else if (run >= 0) seen[at]?.listeningMs.push(server.listeningMs);
+      await server.stop();
       rmSync(dataDir, { recursive: true, force: true });
-    },
-  };
+    }
+  }
+  return seen;
 }
 
 /** The part of the resident memory that is not of files: the process's alone, whatever else runs. */
@@ -71,28 +61,27 @@ function dropFromCache(path: string): void {
   Bun.spawnSync(["dd", `if=${path}`, "iflag=nocache", "count=0"], { stderr: "ignore" });
 }
 
-// The first run only brings the executable into the page cache.
-for (let run = -1; run < runs + IDLE_RUNS; run += 1) {
-  for (const { binary, figures } of contenders) {
-    const note = (what: string, value: number) => figures.set(what, [...(figures.get(what) ?? []), value]);
-    const isIdle = run >= runs;
-    if (isIdle) dropFromCache(binary);
-    const server = await start(binary);
-    if (isIdle) {
-      await Bun.sleep(IDLE_MS);
-      note("idle, resident, MB", readResidentMb(server.pid));
-      note("idle, anonymous, MB", readAnonymousMb(server.pid));
-    } else if (run >= 0) note("listening, ms", server.listeningMs);
-    await server.stop();
+if (import.meta.main) {
+  const { values, positionals } = parseArgs({
+    options: { runs: { type: "string", default: "15" } },
+    allowPositionals: true,
+  });
+  const named = (positionals.length > 0 ? positionals : [`lockport=${BINARY}`]).map((word) =>
+    word.split("="),
+  );
+  const all = await measureStarts(
+    named.map(([, binary = ""]) => binary),
+    Number(values.runs),
+  );
+  for (const [at, { listeningMs, residentMb, anonymousMb }] of all.entries()) {
+    console.log(`\n${named[at]?.[0]}: median (least to most)`);
+    print("listening, ms", listeningMs);
+    print("idle, resident, MB", residentMb);
+    print("idle, anonymous, MB", anonymousMb);
   }
 }
 
-const toMedian = (found: readonly number[]) =>
-  found.toSorted((one, other) => one - other)[found.length >> 1] ?? 0;
-for (const { name, figures } of contenders) {
-  console.log(`\n${name}: median (least to most) of ${runs}`);
-  for (const [what, found] of figures) {
-    const range = `${Math.min(...found).toFixed(1)} to ${Math.max(...found).toFixed(1)}`;
-    console.log(`${what.padEnd(38)} ${toMedian(found).toFixed(1).padStart(7)}   (${range})`);
-  }
+function print(what: string, found: readonly number[]): void {
+  const range = `${Math.min(...found).toFixed(1)} to ${Math.max(...found).toFixed(1)}`;
+  console.log(`${what.padEnd(24)} ${percentile(found, 0.5).toFixed(1).padStart(7)}   (${range})`);
 }

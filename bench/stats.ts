@@ -15,8 +15,9 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { measureBesideReports } from "./beside.ts";
 import { BINARY, readResidentMb, serve } from "./executable.ts";
-import { fill, type Filled } from "./fill.ts";
+import { copyFilled, fill, type Filled } from "./fill.ts";
 import { copyToPostgres } from "./postgres-copy.ts";
 import { checkAnswers, measureQuestion, toQuestions, type Timing } from "./questions.ts";
 import { below, createTable, toFigure, type Cell } from "./table.ts";
@@ -25,6 +26,8 @@ const BASE_PORT = 18_300;
 const SEED = 7;
 const BYTES_PER_EVENT_GOAL = 60;
 const PAUSE_GOAL_MS = 150;
+const BESIDE = "requests beside reports";
+const BESIDE_GOAL = 1.2;
 
 const { values: options } = parseArgs({
   options: {
@@ -57,6 +60,7 @@ for (const events of options.sizes.split(",").map(Number)) {
   folders.push(filled);
   reportFilling(filled);
   await askAll(filled);
+  if (options.postgres === undefined && BESIDE.includes(options.match)) await reportBeside(filled);
 }
 table.print(
   `Reports: p50 / p95 / max in ms of ${runs} runs, and the answer's size`,
@@ -64,18 +68,7 @@ table.print(
 );
 process.exit(0);
 
-function reportFilling({
-  events,
-  secondsInAll,
-  writerSeconds,
-  sizeBytes,
-  combinations,
-  sealing,
-}: Filled): void {
-  const rate = (inSeconds: number): Cell => toCount(events / inSeconds);
-  table.report("filled, events a second", rate(secondsInAll));
-  table.report("of it the writer, events a second", rate(writerSeconds));
-  table.report("combinations", toCount(combinations));
+function reportFilling({ events, sizeBytes, sealing }: Filled): void {
   const perEvent = sizeBytes / events;
   table.report(
     "usage.db, bytes an event",
@@ -117,8 +110,22 @@ async function askAll(filled: Filled): Promise<void> {
   }
 }
 
-function toCount(figure: number): Cell {
-  return { text: figure.toFixed(0), figure };
+/** On a copy, whose answers nothing checks afterwards. */
+async function reportBeside(filled: Filled): Promise<void> {
+  const { binary } = options;
+  const { p99Ms, p99AloneMs, ratio, reportsPerSecond, refusal } = await measureBesideReports(
+    copyFilled(filled, scratch),
+    { binary, seed: SEED },
+  );
+  if (refusal !== null) return table.report(BESIDE, refusal);
+  const list = (values: readonly number[]) => values.map(toFigure).join(" ");
+  table.report(
+    `${BESIDE}, p99 of each round`,
+    `${list(p99Ms)} ms (${reportsPerSecond.toFixed(1)} reports/s)`,
+  );
+  table.report("requests alone, p99 of each round", `${list(p99AloneMs)} ms`);
+  const cell = { text: `× ${ratio.toFixed(2)}`, figure: ratio };
+  table.report(`${BESIDE}, p99 against alone`, cell, below(ratio, BESIDE_GOAL, " ×"));
 }
 
 function toMs(ms: number): Cell {

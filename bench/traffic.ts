@@ -18,40 +18,28 @@ const WEEKDAY_WEIGHTS = [0.3, 1, 1.1, 1.1, 1.05, 0.9, 0.35];
 /** By how much the last month is busier than the first. */
 const GROWTH = 1.8;
 
-interface Failure {
-  readonly outcome: Outcome;
-  readonly errorKind: string;
-  readonly statusCode: number;
-  readonly weight: number;
-  readonly medianMs: number;
-}
+type Failure = readonly [
+  outcome: Outcome,
+  errorKind: string,
+  statusCode: number,
+  weight: number,
+  medianMs: number,
+];
 
 const FAILURES: readonly Failure[] = [
-  { outcome: "upstream_error", errorKind: "rate_limit_error", statusCode: 429, weight: 40, medianMs: 120 },
-  {
-    outcome: "upstream_error",
-    errorKind: "invalid_request_error",
-    statusCode: 400,
-    weight: 18,
-    medianMs: 150,
-  },
-  {
-    outcome: "upstream_error",
-    errorKind: "context_length_exceeded",
-    statusCode: 400,
-    weight: 7,
-    medianMs: 200,
-  },
-  { outcome: "upstream_error", errorKind: "overloaded_error", statusCode: 529, weight: 8, medianMs: 900 },
-  { outcome: "upstream_error", errorKind: "server_error", statusCode: 500, weight: 8, medianMs: 2_500 },
-  { outcome: "upstream_error", errorKind: "http_502", statusCode: 502, weight: 4, medianMs: 4_000 },
-  { outcome: "upstream_error", errorKind: "authentication_error", statusCode: 401, weight: 2, medianMs: 90 },
-  { outcome: "upstream_error", errorKind: "server_error", statusCode: 200, weight: 1, medianMs: 6_000 },
-  { outcome: "unreachable", errorKind: "connection_error", statusCode: 502, weight: 7, medianMs: 300 },
-  { outcome: "unreachable", errorKind: "timeout", statusCode: 502, weight: 4, medianMs: 280_000 },
-  { outcome: "unreachable", errorKind: "response_too_large", statusCode: 502, weight: 1, medianMs: 30_000 },
+  ["upstream_error", "rate_limit_error", 429, 40, 120],
+  ["upstream_error", "invalid_request_error", 400, 18, 150],
+  ["upstream_error", "context_length_exceeded", 400, 7, 200],
+  ["upstream_error", "overloaded_error", 529, 8, 900],
+  ["upstream_error", "server_error", 500, 8, 2_500],
+  ["upstream_error", "http_502", 502, 4, 4_000],
+  ["upstream_error", "authentication_error", 401, 2, 90],
+  ["upstream_error", "server_error", 200, 1, 6_000],
+  ["unreachable", "connection_error", 502, 7, 300],
+  ["unreachable", "timeout", 502, 4, 280_000],
+  ["unreachable", "response_too_large", 502, 1, 30_000],
 ];
-const toFailure = createWeighted(FAILURES.map(({ weight }) => weight));
+const toFailure = createWeighted(FAILURES.map(([, , , weight]) => weight));
 const NO_PRICES: PriceSet = {};
 
 /** The number of events in each hour of the window, by nights, weekends and growth; together exactly `count`. */
@@ -104,8 +92,7 @@ export function toEnding(chance: Chance, site: Site, streamed: boolean): UsageEn
   };
 }
 
-function toFailed(chance: Chance, failure: Failure): UsageEnding {
-  const { outcome, errorKind, statusCode, medianMs } = failure;
+function toFailed(chance: Chance, [outcome, errorKind, statusCode, , medianMs]: Failure): UsageEnding {
   const durationUs = Math.round(Math.min(toLogNormal(chance, medianMs, 0.5), DURATION_MS_MAX) * 1000);
   return {
     statusCode,

@@ -5,7 +5,7 @@
 #include "wire.h"
 #include <stdarg.h>
 
-enum { BACK_TO_BACK = 16, KEPT_BYTES = 1 << 20 };
+enum { BACK_TO_BACK = 16, KEPT_BYTES = 1 << 20, EVENT_BYTES = 3072 };
 
 static char *format(size_t *length, const char *pattern, ...) {
   char *text;
@@ -29,7 +29,7 @@ struct stream {
   size_t keptLength;
   /* What is left of a request's body that is longer than what is kept. */
   size_t skips;
-  bool isOpen, isMessages, isWaiting, isQueued, isClosed;
+  bool isOpen, isWaiting, isQueued, isClosed;
   const char *out;
   size_t outLength;
   char tail[4096];
@@ -40,21 +40,15 @@ struct stream {
 
 static const char EVENT[] =
     "data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"bench-upstream\","
-    "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"@t=%018llu \"},\"finish_reason\":null}]}\n\n";
-static const char MESSAGES_EVENT[] =
-    "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\","
-    "\"text\":\"@t=%018llu and as long as the other, of some words\"}}\n\n";
+    "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"@t=%018llu %s\"},\"finish_reason\":null}]}\n\n";
 static const char LAST[] =
     "data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"bench-upstream\","
     "\"choices\":[],\"usage\":{\"prompt_tokens\":21,\"completion_tokens\":8,\"total_tokens\":29}}\n\ndata: [DONE]\n\n";
-static const char MESSAGES_LAST[] =
-    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},"
-    "\"usage\":{\"input_tokens\":21,\"output_tokens\":8}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 static const char STREAM_HEAD[] =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
 
-static struct answer chatAnswer, embeddingsAnswer, modelsAnswer, eventFrames[2], lastFrames[2];
-static size_t stampAt[2];
+static struct answer chatAnswer, eventFrame, lastFrame;
+static size_t stampAt;
 static long eventCount = 200;
 static u64 intervalNs;
 static u64 seenRequests, openStreams, finishing;
@@ -88,39 +82,24 @@ static void make_chat_answer(size_t contentBytes) {
   free(content);
 }
 
-/* 2,048 vectors of 256 dimensions in base64, as the usual client asks for them: 2.9 MB. */
-static void make_embeddings_answer(void) {
-  char *body;
-  size_t length;
-  FILE *memory = open_memstream(&body, &length);
-  fprintf(memory, "{\"object\":\"list\",\"model\":\"bench-upstream\",\"data\":[");
-  for (int index = 0; index < 2048; index++) {
-    fprintf(memory, "%s{\"object\":\"embedding\",\"index\":%d,\"embedding\":\"", index ? "," : "", index);
-    for (int at = 0; at < 1364; at++) fputc("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"[(at * 7 + index) % 32], memory);
-    fprintf(memory, "AA==\"}");
-  }
-  fprintf(memory, "],\"usage\":{\"prompt_tokens\":20480,\"total_tokens\":20480}}");
-  fclose(memory);
-  embeddingsAnswer = to_answer(body, length);
-  free(body);
-}
-
 static struct answer to_frame(const char *text, size_t length, bool isLast) {
   struct answer made;
   made.bytes = format(&made.length, "%zx\r\n%.*s\r\n%s", length, (int)length, text, isLast ? "0\r\n\r\n" : "");
   return made;
 }
 
-static void make_frames(void) {
-  const char *patterns[] = {EVENT, MESSAGES_EVENT};
-  const char *lasts[] = {LAST, MESSAGES_LAST};
-  for (int kind = 0; kind < 2; kind++) {
-    char text[1024];
-    int length = snprintf(text, sizeof text, patterns[kind], 0ull);
-    eventFrames[kind] = to_frame(text, (size_t)length, false);
-    stampAt[kind] = (size_t)(strstr(eventFrames[kind].bytes, STAMP_MARK) - eventFrames[kind].bytes) + strlen(STAMP_MARK);
-    lastFrames[kind] = to_frame(lasts[kind], strlen(lasts[kind]), true);
-  }
+/* Events of so many bytes, or as short as they are. */
+static void make_frames(int size) {
+  char text[EVENT_BYTES], filler[EVENT_BYTES];
+  memset(filler, 'x', sizeof filler);
+  int shortest = snprintf(text, sizeof text, EVENT, 0ull, "");
+  filler[size > shortest && size < EVENT_BYTES ? size - shortest : 0] = 0;
+  int length = snprintf(text, sizeof text, EVENT, 0ull, filler);
+  free(eventFrame.bytes);
+  eventFrame = to_frame(text, (size_t)length, false);
+  stampAt = (size_t)(strstr(eventFrame.bytes, STAMP_MARK) - eventFrame.bytes) + strlen(STAMP_MARK);
+  free(lastFrame.bytes);
+  lastFrame = to_frame(LAST, strlen(LAST), true);
 }
 
 static void stamp(char *digits, u64 value) {
@@ -169,15 +148,14 @@ static void send_answer(struct stream *stream, const char *bytes, size_t length)
 }
 
 static void send_event(struct stream *stream) {
-  int kind = stream->isMessages;
   if (stream->eventsLeft <= 0 || finishing) {
     stream->isOpen = false;
     openStreams--;
-    send_answer(stream, lastFrames[kind].bytes, lastFrames[kind].length);
+    send_answer(stream, lastFrame.bytes, lastFrame.length);
     return;
   }
-  struct answer *frame = &eventFrames[kind];
-  stamp(frame->bytes + stampAt[kind], now_ns());
+  struct answer *frame = &eventFrame;
+  stamp(frame->bytes + stampAt, now_ns());
   /* Back to back, some at once: one write an event would cost more than what passes it on. */
   static char batch[sizeof stream->tail];
   size_t length = 0;
@@ -185,7 +163,8 @@ static void send_event(struct stream *stream) {
     memcpy(batch + length, frame->bytes, frame->length);
     length += frame->length;
     stream->eventsLeft--;
-  } while (intervalNs == 0 && stream->eventsLeft > 0 && length < BACK_TO_BACK * frame->length);
+  } while (intervalNs == 0 && stream->eventsLeft > 0 && length < BACK_TO_BACK * frame->length &&
+           length + frame->length <= sizeof batch);
   send_answer(stream, batch, length);
   stream->dueNs += intervalNs;
   if (!stream->isWaiting) enqueue(stream);
@@ -208,18 +187,15 @@ static long find_number(const char *text, const char *name, long otherwise) {
   return at ? atol(at + strlen(name)) : otherwise;
 }
 
-/* GET /set?answer=BYTES&events=N&interval=US, GET /finish, and GET /seen, which also ends what /finish began. */
+/* GET /set?answer=BYTES&events=N&size=BYTES&interval=US, GET /finish, and GET /seen, which also ends what /finish began. */
 static void answer_control(struct stream *stream, const char *head) {
   static struct answer told;
   size_t length;
-  if (!strncmp(head, "GET /v1/models", 14) || !strncmp(head, "GET /models", 11)) {
-    send_answer(stream, modelsAnswer.bytes, modelsAnswer.length);
-    return;
-  }
   if (!strncmp(head, "GET /set?", 9)) {
     eventCount = find_number(head, "events=", 200);
     intervalNs = (u64)find_number(head, "interval=", 0) * 1000ull;
     make_chat_answer((size_t)find_number(head, "answer=", 30));
+    make_frames((int)find_number(head, "size=", 0));
   }
   finishing = !strncmp(head, "GET /finish", 11);
   char *body = format(&length, "{\"requests\":%llu,\"open\":%llu}", (unsigned long long)seenRequests, (unsigned long long)openStreams);
@@ -235,10 +211,6 @@ static void answer_request(struct stream *stream, const char *head, const char *
     return;
   }
   seenRequests++;
-  const char *path = memchr(head, ' ', 16);
-  const char *end = path ? strchr(path + 1, ' ') : NULL;
-  size_t pathLength = end ? (size_t)(end - path) : 0;
-  stream->isMessages = path && memmem(path, pathLength, "/messages", 9) != NULL;
   bool streams = memmem(body, bodyLength, "\"stream\":true", 13) || memmem(body, bodyLength, "\"stream\": true", 14);
   if (streams) {
     stream->isOpen = true;
@@ -248,8 +220,6 @@ static void answer_request(struct stream *stream, const char *head, const char *
     send_answer(stream, STREAM_HEAD, sizeof STREAM_HEAD - 1);
     /* At once: behind those that wait for their next event it would be sent with them, and all would become one burst. */
     send_event(stream);
-  } else if (path && memmem(path, pathLength, "/embeddings", 11)) {
-    send_answer(stream, embeddingsAnswer.bytes, embeddingsAnswer.length);
   } else {
     send_answer(stream, chatAnswer.bytes, chatAnswer.length);
   }
@@ -313,11 +283,8 @@ static _Noreturn void run_upstream(int port) {
   if (listen(listener, 16384) < 0) fail("listen");
   set_up_socket(listener);
   watch(listener, NULL, false, true);
-  make_frames();
+  make_frames(0);
   make_chat_answer(30);
-  make_embeddings_answer();
-  static const char models[] = "{\"object\":\"list\",\"data\":[{\"id\":\"bench\",\"object\":\"model\",\"created\":1700000000,\"owned_by\":\"bench\"}]}";
-  modelsAnswer = to_answer(models, sizeof models - 1);
   struct epoll_event events[POLL_EVENTS];
   for (;;) {
     u64 due = firstDue ? (finishing ? 0 : firstDue->dueNs) : now_ns() + 1000000000ull;

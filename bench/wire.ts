@@ -1,5 +1,5 @@
 /** Compiles and runs `upstream.c` and `load.c`, the two ends of the benchmarks; both stay off the core of what is measured. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -22,14 +22,13 @@ export interface Load {
   readonly requests: number;
   readonly failures: number;
   readonly firstFailure: string;
-  readonly hangups: number;
   /** Due and never sent: the far end could not keep the rate. */
   readonly unsent: number;
   readonly events: number;
-  readonly bytes: number;
   readonly seconds: number;
-  readonly cpuMs: number;
   readonly latencyUs: Percentiles | null;
+  /** From when a stream was due to its first event. */
+  readonly openUs: Percentiles | null;
   readonly delayUs: Percentiles | null;
 }
 
@@ -38,6 +37,8 @@ export interface Answers {
   readonly answer?: number;
   /** Events of a stream before the one with its usage. */
   readonly events?: number;
+  /** Bytes of an event; absent: as few as it needs. */
+  readonly size?: number;
   /** Between the events of a stream, in microseconds; 0 sends as fast as they are taken. */
   readonly interval?: number;
 }
@@ -78,8 +79,8 @@ export async function startUpstream(): Promise<Upstream> {
   };
   return {
     port,
-    async set({ answer = 30, events = 200, interval = 0 }) {
-      await ask(`set?answer=${answer}&events=${events}&interval=${interval}`);
+    async set({ answer = 30, events = 200, size = 0, interval = 0 }) {
+      await ask(`set?answer=${answer}&events=${events}&size=${size}&interval=${interval}`);
     },
     async finish() {
       await ask("finish");
@@ -113,10 +114,13 @@ export async function startEndless(): Promise<{ readonly port: number; stop(): P
 }
 
 export type LoadOptions = Readonly<
-  Partial<Record<"connections" | "seconds" | "warm" | "rate" | "hold" | "ramp" | "hangup" | "first", number>>
+  Partial<Record<"connections" | "seconds" | "warm" | "rate" | "hold" | "ramp", number>>
 >;
 
-/** A file for `load`. */
+let requestsFolder: string | null = null;
+let requestsFiles = 0;
+
+/** A file for `load`, removed when this process ends. */
 export function writeRequests(requests: readonly string[]): string {
   const parts = requests.flatMap((request) => {
     const bytes = Buffer.from(request);
@@ -124,7 +128,12 @@ export function writeRequests(requests: readonly string[]): string {
     length.writeUInt32LE(bytes.length);
     return [length, bytes];
   });
-  const path = join(mkdtempSync(join(tmpdir(), "lockport-bench-load-")), "requests");
+  if (requestsFolder === null) {
+    const made = mkdtempSync(join(tmpdir(), "lockport-bench-load-"));
+    process.once("exit", () => rmSync(made, { recursive: true, force: true }));
+    requestsFolder = made;
+  }
+  const path = join(requestsFolder, `requests-${(requestsFiles += 1)}`);
   writeFileSync(path, Buffer.concat(parts));
   return path;
 }
