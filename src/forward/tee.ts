@@ -5,7 +5,8 @@ export type TeeEnding = "complete" | "cancelled" | "broken";
 
 /** The part of a stream reader that a tee needs. */
 export interface BodyReader {
-  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+  /** A tee takes the value out of it. */
+  read(): Promise<{ readonly done: boolean; value?: Uint8Array | undefined }>;
   cancel(): Promise<void>;
 }
 
@@ -99,8 +100,10 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array>, CancellationListene
         }
         options.left?.(chunk);
         do {
-          const { done, value } = await reader.read();
-          chunk = done ? null : (value ?? EMPTY);
+          const result = await reader.read();
+          chunk = result.done ? null : (result.value ?? EMPTY);
+          // What waited during a collection stays until a full one, and its result with it (docs/runtime-report.md).
+          result.value = undefined;
         } while (chunk?.length === 0);
       }
     } catch {

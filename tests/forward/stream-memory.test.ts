@@ -17,13 +17,20 @@ const KIB = 1024;
 const deadlines = createDeadlines(() => performance.now());
 
 describe("a stream that waits for its upstream", () => {
-  test("keeps no chunk that has left, neither the first nor the one before", async () => {
+  test("keeps no chunk that has left, neither the first nor the one before, also where the results of its reads are kept", async () => {
     const seen: WeakRef<Uint8Array>[] = [];
     /** In a function of its own: what stands in the test's frame is not collected. */
     const toChunk = () => {
       const chunk = new Uint8Array(2 * KIB).fill(0x61 + seen.length);
       seen.push(new WeakRef(chunk));
       return chunk;
+    };
+    // As the promise of a read does that waited during a collection.
+    const results: { done: boolean; value?: Uint8Array }[] = [];
+    const toResult = () => {
+      const result = { done: false, value: toChunk() };
+      results.push(result);
+      return result;
     };
     const waiting = Promise.withResolvers<{ done: boolean }>();
     const server = Bun.serve({
@@ -34,8 +41,7 @@ describe("a stream that waits for its upstream", () => {
       fetch(request) {
         const tee = createTee({
           reader: {
-            read: () =>
-              seen.length < 5 ? Promise.resolve({ done: false, value: toChunk() }) : waiting.promise,
+            read: () => (seen.length < 5 ? Promise.resolve(toResult()) : waiting.promise),
             cancel: () => Promise.resolve(),
           },
           first: toChunk(),
@@ -58,6 +64,7 @@ describe("a stream that waits for its upstream", () => {
       },
       () => `kept: ${seen.flatMap((chunk, index) => (chunk.deref() === undefined ? [] : [index])).join()}`,
     );
+    expect(results).toHaveLength(4);
     expect(caller.received()).toContain("a".repeat(2 * KIB));
     waiting.resolve({ done: true });
     expect(await caller.body()).toHaveLength(5 * 2 * KIB);
