@@ -4,8 +4,8 @@ import { createAsk, freePort, readCpuMs, serve, type Server } from "./executable
 import type { Filled } from "./fill.ts";
 import { askOnce, toQuestions } from "./questions.ts";
 import { percentile } from "./table.ts";
-import { runLoad, startUpstream, toRequest, writeRequests, type Upstream } from "./wire.ts";
-import { toP99Ms, toRefusal, Witness } from "./witness.ts";
+import { runLoad, toRequest, writeRequests, type Upstream } from "./wire.ts";
+import { underWitness } from "./witness.ts";
 
 export const LOAD = { connections: 64, rate: 500, seconds: 2 };
 const LOOK_INTERVAL_MS = 50;
@@ -91,38 +91,30 @@ export async function measureBesideReports(
   { binary, seed }: { readonly binary: string; readonly seed: number },
 ): Promise<BesideReports> {
   const chance = createChance(seed);
-  const upstream = await startUpstream();
-  const server = await serve(binary, filled.dataDir, freePort());
-  const witness = await Witness.start(upstream);
-  const looks: number[] = [];
   const p99Us: Record<"reports" | "alone", number[]> = { reports: [], alone: [] };
   const questions = toQuestions(filled, "sqlite").filter(({ page }) => page === undefined);
   const rates: number[] = [];
-  try {
+  const server = await serve(binary, filled.dataDir, freePort());
+  const [, refusal] = await underWitness(async (look, upstream) => {
     const requests = await SteadyRequests.on(server, filled.admin.key, upstream);
     for (let pair = 0; pair < PAIRS; pair += 1) {
-      if (witness !== null) looks.push(toP99Ms(await witness.look()));
+      await look();
       for (const what of shuffle(chance, ["reports", "alone"] as const)) {
         let isOver = false;
         const asking = what === "reports" ? askAll(() => isOver) : null;
-        const { p99Us: seen } = await requests.observe(async () => true);
+        p99Us[what].push(...(await requests.observe(async () => true)).p99Us);
         isOver = true;
-        p99Us[what].push(...seen);
         if (asking !== null) rates.push((await asking) / LOAD.seconds);
       }
     }
-  } finally {
-    await witness?.stop();
-    await server.stop();
-    await upstream.stop();
-  }
-  const [reports, alone] = [percentile(p99Us.reports, 0.5), percentile(p99Us.alone, 0.5)];
+  });
+  await server.stop();
   return {
     p99Ms: p99Us.reports.map((us) => us / 1000),
     p99AloneMs: p99Us.alone.map((us) => us / 1000),
-    ratio: reports / alone,
+    ratio: percentile(p99Us.reports, 0.5) / percentile(p99Us.alone, 0.5),
     reportsPerSecond: percentile(rates, 0.5),
-    refusal: toRefusal(looks),
+    refusal,
   };
 
   async function askAll(isOver: () => boolean): Promise<number> {

@@ -27,6 +27,7 @@ import { SCENES, type Scene } from "./scenes.ts";
 import { Stand } from "./stand.ts";
 import { measureStarts } from "./start.ts";
 import { CACHE } from "./wire.ts";
+import { underWitness } from "./witness.ts";
 
 const GARBAGE_REQUESTS = 2_000;
 const STARTS = 15;
@@ -104,19 +105,24 @@ try {
 } finally {
   await stand.close();
 }
-const goals = options.goals ? await readGoals() : "";
-
 console.log(
-  `${run.at.slice(0, 10)}, ${run.processor}, ${run.cores} cores, load ${run.loadAverage?.toFixed(1)} before, ${((performance.now() - startedMs) / 60_000).toFixed(0)} minutes\n${run.versions.join(", ")}\nTurns of seed ${run.seed}; every round is in ${options.out}`,
+  `${run.at.slice(0, 10)}, ${run.processor}, ${run.cores} cores, load ${run.loadAverage?.toFixed(1)} before\n${run.versions.join(", ")}\nTurns of seed ${run.seed}; every round is in ${options.out}\n${stand.toTable()}\n`,
 );
-console.log(`${stand.toTable()}\n\n${goals}`);
 for (const line of absent) console.log(`Left out: ${line}`);
 if (!stand.hasWitness) console.log("nginx is not installed: nothing tells whether the machine was quiet.");
+if (options.goals) console.log(`\n${await readGoals()}`);
+console.log(`\n${((performance.now() - startedMs) / 60_000).toFixed(0)} minutes`);
 process.exit(scenes.some(({ name }) => stand.findRefusal(name) !== null) ? 1 : 0);
 
 async function readGoals(): Promise<string> {
   const allocated = await measure("Lockport", "unary", GARBAGE_REQUESTS);
-  const [starts] = await measureStarts([BINARY], Number(options.rounds ?? STARTS));
+  const [started, refusal] = await underWitness(async (look) => {
+    await look();
+    const [seen] = await measureStarts([BINARY], Number(options.rounds ?? STARTS));
+    await look();
+    if (seen === undefined) throw new Error("nothing was started");
+    return seen;
+  });
   const scratch = mkdtempSync(join(tmpdir(), "lockport-bench-goals-"));
   try {
     const filled = await fill(join(options.keep ?? scratch, options.events), {
@@ -128,8 +134,7 @@ async function readGoals(): Promise<string> {
       binary: BINARY,
       seed: run.seed,
     });
-    if (starts === undefined) throw new Error("nothing was started");
-    const seen = { allocated, starts, besideReports };
+    const seen = { allocated, starts: { ...started, refusal }, besideReports };
     appendFileSync(options.out, `${JSON.stringify(seen)}\n`);
     return toGoalTable({ stand, ...seen });
   } finally {

@@ -1,7 +1,7 @@
 /** Says whether the machine is quiet: nginx does little and always the same, so a slow one is the machine's doing. */
 import { Absent, toNginx, type Running } from "./contenders.ts";
 import { percentile } from "./table.ts";
-import { runLoad, toRequest, writeRequests, type Load, type Upstream } from "./wire.ts";
+import { runLoad, startUpstream, toRequest, writeRequests, type Load, type Upstream } from "./wire.ts";
 
 const LOAD = { connections: 64, rate: 3_000, seconds: 1.5 };
 /** Its p99 on a quiet machine is 0.3 to 1 ms, and beside one busy program 3 ms and more. */
@@ -34,6 +34,22 @@ export class Witness {
 
   stop(): Promise<void> {
     return this.#running.stop();
+  }
+}
+
+/** Work that has the witness look now and then, and why its figures are not to be printed; null where they are. */
+export async function underWitness<Result>(
+  work: (look: () => Promise<void>, upstream: Upstream) => Promise<Result>,
+): Promise<readonly [result: Result, refusal: string | null]> {
+  const upstream = await startUpstream();
+  const witness = await Witness.start(upstream);
+  const looks: number[] = [];
+  const look = async () => void (witness === null || looks.push(toP99Ms(await witness.look())));
+  try {
+    return [await work(look, upstream), toRefusal(looks)];
+  } finally {
+    await witness?.stop();
+    await upstream.stop();
   }
 }
 
