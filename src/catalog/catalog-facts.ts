@@ -100,7 +100,8 @@ function* compareFeed(
   const priced = writes.filter(
     (write): write is PriceWrite =>
       (write.kind === "put_price" && isOwn(write.price.feedVersion)) ||
-      (write.kind === "delete_price" && isOwn(before.findPrice(write.name, write.unit)?.feedVersion)),
+      (write.kind === "delete_price" &&
+        isOwn(write.feedVersion ?? before.findPrice(write.name, write.unit)?.feedVersion)),
   );
   for (const [name, ofName] of Map.groupBy(priced, toName)) {
     const was: PriceSet = Object.fromEntries(
@@ -122,9 +123,10 @@ function* compareFeed(
       const was = before.findVariants(name)?.variants ?? [];
       yield [`price_variants.${name}`, toVariantsView(was), toVariantsView(variants)];
     }
-    if (write.kind === "delete_variants" && isOwn(before.findVariants(write.name)?.feedVersion)) {
-      const was = before.findVariants(write.name)?.variants ?? [];
-      yield [`price_variants.${write.name}`, toVariantsView(was), null];
+    if (write.kind === "delete_variants") {
+      const was = before.findVariants(write.name);
+      if (was !== null && isOwn(write.feedVersion ?? was.feedVersion))
+        yield [`price_variants.${write.name}`, toVariantsView(was.variants), null];
     }
   }
   yield* compareToCome(version, before, writes);

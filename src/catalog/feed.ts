@@ -25,20 +25,33 @@ import {
   refuseTooManySchedules,
   type ScheduledEntry,
 } from "./scheduled-prices.ts";
-import { mergePrice, parseConditions, toConditionsKey, toPriceKey, VARIANTS_MAX } from "./variant-list.ts";
+import {
+  mergePrice,
+  parseConditions,
+  toConditionsKey,
+  toPriceKey,
+  VARIANTS_MAX,
+  withoutPrice,
+} from "./variant-list.ts";
 import { createWorkingCopy } from "./working-copy.ts";
 
 /** A pricing feed as a client wrote it (specification, section 2.9); only that its entries are a list is known. */
 export interface FeedDraft {
   readonly version?: unknown;
   readonly entries: readonly unknown[];
+  readonly removed?: readonly unknown[] | undefined;
 }
 
 interface Feed {
   readonly version: string;
-  /** Each (name, unit, conditions) once. */
+  /** Each (name, unit, conditions) once, here and in `removed`. */
   readonly entries: readonly FeedEntry[];
+  /** Prices that are kept no longer: their names inherit, or have none. */
+  readonly removed: readonly PricePlace[];
 }
+
+/** One price among all that are kept. */
+type PricePlace = Pick<FeedEntry, "name" | "unit" | "when">;
 
 export interface FeedEntry {
   /** An alias or an upstream model name, which need not exist yet. */
@@ -61,11 +74,20 @@ export const FEED_BODY_BYTES_MAX = 8 * 1024 * 1024;
  * Throws `invalid_pricing` for the first thing that is wrong, param `version`, `entries`, `entries[n]` or a field of it
  * (`entries[3].unit`), `invalid_price_variants` for conditions, and `invalid_request` for a field that an entry does not have.
  */
-export function parseFeed({ version, entries }: FeedDraft): Feed {
+export function parseFeed({ version, entries, removed = [] }: FeedDraft): Feed {
   const parsedVersion = parseFeedVersion(version);
-  if (entries.length > FEED_ENTRIES_MAX)
+  if (entries.length + removed.length > FEED_ENTRIES_MAX)
     throw refuse("entries", `A feed has at most ${FEED_ENTRIES_MAX} entries.`);
-  return { version: parsedVersion, entries: entries.map(createEntryParser()) };
+  const check = createPlaceCheck();
+  const within =
+    <Place extends PricePlace>(list: string, parse: (draft: unknown, param: string) => Place) =>
+    (draft: unknown, index: number) =>
+      check(parse(draft, `${list}[${index}]`), `${list}[${index}]`);
+  return {
+    version: parsedVersion,
+    entries: entries.map(within("entries", parseEntry)),
+    removed: removed.map(within("removed", parsePlace)),
+  };
 }
 
 /** Throws `invalid_pricing`. */
@@ -84,41 +106,64 @@ export function parseFeedVersion(version: unknown, param = "version"): string {
  * the second price of one unit of one model.
  */
 export function createEntryParser(): (entry: unknown, index: number) => FeedEntry {
-  const seen = new Map<string, number>();
-  return (entry, index) => {
-    const param = `entries[${index}]`;
-    const priced = parseEntry(entry, param);
-    const key = `${toPriceKey(priced.unit, priced.when)} ${priced.name}`;
+  const check = createPlaceCheck();
+  return (entry, index) => check(parseEntry(entry, `entries[${index}]`), `entries[${index}]`);
+}
+
+/** Refuses the second of two that are of one unit of one model under the same conditions. */
+function createPlaceCheck(): <Place extends PricePlace>(place: Place, param: string) => Place {
+  const seen = new Map<string, string>();
+  return (place, param) => {
+    const key = `${toPriceKey(place.unit, place.when)} ${place.name}`;
     const first = seen.get(key);
-    if (first !== undefined)
-      throw refuse(param, `entries[${first}] prices the same unit of the same model already.`);
-    seen.set(key, index);
-    return priced;
+    if (first !== undefined) throw refuse(param, `${first} prices the same unit of the same model already.`);
+    seen.set(key, param);
+    return place;
   };
 }
 
-const ENTRY_FIELDS: ReadonlySet<string> = new Set([
-  "model",
-  "unit",
-  "when",
-  "effective_from",
-  "price_per_unit",
-  "price_per_million",
-]);
+const PLACE_FIELDS = ["model", "unit", "when"];
+const ENTRY_FIELDS = [...PLACE_FIELDS, "effective_from", "price_per_unit", "price_per_million"];
 
-function parseEntry(entry: unknown, param: string): FeedEntry {
-  if (!isObject(entry)) throw refuse(param, "An entry is an object with model, unit and one price.");
-  const unknownField = Object.keys(entry).find((field) => !ENTRY_FIELDS.has(field));
-  if (unknownField !== undefined) {
-    throw new ProxyError(
-      "invalid_request",
-      "An entry has a model, a unit and one price, perhaps when and effective_from, and no other field.",
-      {
-        param: fieldParam(param, unknownField),
-      },
-    );
-  }
-  const { model, unit, when, effective_from: from } = entry;
+function parseEntry(draft: unknown, param: string): FeedEntry {
+  const entry = parseFields(draft, {
+    param,
+    names: ENTRY_FIELDS,
+    shape: "An entry is an object with model, unit and one price.",
+    more: "An entry has a model, a unit and one price, perhaps when and effective_from, and no other field.",
+  });
+  const { effective_from: from } = entry;
+  const place = toPlace(entry, param);
+  const pricePico = parsePrice(entry, param);
+  return {
+    ...place,
+    pricePico,
+    ...(from !== undefined && { effectiveFromUs: parseEffectiveFrom(from, `${param}.effective_from`) }),
+  };
+}
+
+function parsePlace(draft: unknown, param: string): PricePlace {
+  const more = "A price to remove has a model and a unit, perhaps when, and no other field.";
+  return toPlace(parseFields(draft, { param, names: PLACE_FIELDS, shape: more, more }), param);
+}
+
+interface FieldsRule {
+  readonly param: string;
+  readonly names: readonly string[];
+  /** Says what is wrong with a draft that is no object. */
+  readonly shape: string;
+  /** Says what is wrong with a field of another name. */
+  readonly more: string;
+}
+
+function parseFields(draft: unknown, { param, names, shape, more }: FieldsRule): Fields {
+  if (!isObject(draft)) throw refuse(param, shape);
+  const unknownField = Object.keys(draft).find((field) => !names.includes(field));
+  if (unknownField === undefined) return draft;
+  throw new ProxyError("invalid_request", more, { param: fieldParam(param, unknownField) });
+}
+
+function toPlace({ model, unit, when }: Fields, param: string): PricePlace {
   if (typeof model !== "string" || !isUpstreamName(model)) {
     throw refuse(
       `${param}.model`,
@@ -126,14 +171,7 @@ function parseEntry(entry: unknown, param: string): FeedEntry {
     );
   }
   if (!isUnit(unit)) throw refuse(`${param}.unit`, `The units are ${UNITS.join(", ")}.`);
-  const pricePico = parsePrice(entry, param);
-  return {
-    name: model,
-    unit,
-    pricePico,
-    ...(when !== undefined && { when: parseConditions(when, `${param}.when`) }),
-    ...(from !== undefined && { effectiveFromUs: parseEffectiveFrom(from, `${param}.effective_from`) }),
-  };
+  return { name: model, unit, ...(when !== undefined && { when: parseConditions(when, `${param}.when`) }) };
 }
 
 function parsePrice(entry: Fields, param: string): PricePico {
@@ -181,14 +219,14 @@ interface FeedArrival {
 }
 
 /**
- * Sets the (model, unit) pairs that the feed names, also over prices and "no price" marks written with a model, and leaves
- * all others as they are. A price under conditions goes into the variant of the name that has the same, or makes a new one.
+ * Sets or removes the (model, unit) pairs that the feed names, also prices and "no price" marks written with a model, and
+ * leaves all others as they are. A price under conditions goes into the variant of the name that has the same, or makes a new one.
  * Throws at once what `parseFeed` throws; the plan throws `invalid_pricing`, param `entries`, for one that would make the
  * price book longer than PRICES_MAX, and `invalid_price_variants` for one that would make a list longer
  * than VARIANTS_MAX, and `too_many_schedules`.
  */
 export function planFeedLoad(draft: FeedDraft, { loadedAtUs, actor }: FeedArrival): CatalogPlan<FeedLoad> {
-  const { version, entries } = parseFeed(draft);
+  const { version, entries, removed } = parseFeed(draft);
   const isToCome = ({ effectiveFromUs }: FeedEntry) => (effectiveFromUs ?? 0) > loadedAtUs;
   const entry = toAuditEntry(actor, {
     action: "pricing.load",
@@ -203,7 +241,7 @@ export function planFeedLoad(draft: FeedDraft, { loadedAtUs, actor }: FeedArriva
         { param: `entries[${index}].when` },
       );
     };
-    const held = planFeedEntries(current, { version, entries, isLeftOut: isToCome, onFull });
+    const held = planFeedEntries(current, { version, entries, removed, isLeftOut: isToCome, onFull });
     const toCome = toSchedules(version, entries.filter(isToCome));
     refuseTooManySchedules(current, toCome, "entries");
     // Those to come must find room as well: what takes it away later is told when they come.
@@ -253,6 +291,7 @@ export function toBackdatings(entries: readonly FeedEntry[]): readonly Backdatin
 interface FeedEntries {
   readonly version: string;
   readonly entries: readonly FeedEntry[];
+  readonly removed?: readonly PricePlace[];
   readonly isLeftOut?: (entry: FeedEntry) => boolean;
   /** Called for an entry that finds no room in the list of its name: it is left out. */
   readonly onFull: (index: number, entry: FeedEntry) => void;
@@ -261,10 +300,11 @@ interface FeedEntries {
 /** Puts the prices that are not there as they are. */
 export function planFeedEntries(
   current: CatalogPicture,
-  { version, entries, isLeftOut = () => false, onFull }: FeedEntries,
+  { version, entries, removed = [], isLeftOut = () => false, onFull }: FeedEntries,
 ): readonly CatalogWrite[] {
   const rows: PriceRow[] = [];
   const lists = new Map<string, VariantRow>();
+  const findList = (name: string) => lists.get(name) ?? current.findVariants(name) ?? { variants: [] };
   for (const [index, entry] of entries.entries()) {
     const { name, unit, pricePico, when } = entry;
     if (isLeftOut(entry)) continue;
@@ -272,12 +312,29 @@ export function planFeedEntries(
       rows.push({ name, unit, pricePico, feedVersion: version });
       continue;
     }
-    const { variants } = lists.get(name) ?? current.findVariants(name) ?? { variants: [] };
-    const merged = mergePrice(variants, { when, unit, pricePico });
+    const merged = mergePrice(findList(name).variants, { when, unit, pricePico });
     if (merged.length > VARIANTS_MAX) onFull(index, entry);
     else lists.set(name, { name, variants: merged, feedVersion: version });
   }
-  return [...planFeedRows(current, rows), ...planFeedLists(current, [...lists.values()])];
+  const gone: CatalogWrite[] = [];
+  for (const { name, unit, when } of removed) {
+    if (when !== undefined) {
+      const { variants } = findList(name);
+      const left = withoutPrice(variants, { when, unit });
+      if (left !== variants) lists.set(name, { name, variants: left, feedVersion: version });
+    } else if (current.findPrice(name, unit) !== null) {
+      gone.push({ kind: "delete_price", name, unit, feedVersion: version });
+    }
+  }
+  const { empty = [], full = [] } = Object.groupBy(lists.values(), ({ variants }) =>
+    variants.length === 0 ? "empty" : "full",
+  );
+  return [
+    ...gone,
+    ...empty.map(({ name }): CatalogWrite => ({ kind: "delete_variants", name, feedVersion: version })),
+    ...planFeedRows(current, rows),
+    ...planFeedLists(current, full),
+  ];
 }
 
 /** Puts the lists that are not there as they are. */

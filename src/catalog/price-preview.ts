@@ -1,6 +1,6 @@
 import type { ModelPrices } from "#kernel/price-variants.ts";
 import { UNITS, byUnit } from "#kernel/units.ts";
-import { planFeedLoad } from "./feed.ts";
+import { type FeedDraft, planFeedLoad } from "./feed.ts";
 import type { PricingDraft, VariantsDraft } from "./model.ts";
 import { planModelUpdate } from "./model-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
@@ -15,7 +15,7 @@ export type PriceDraft =
       readonly pricing?: PricingDraft | undefined;
       readonly priceVariants?: VariantsDraft | undefined;
     }
-  | { readonly kind: "feed"; readonly entries: readonly unknown[] };
+  | ({ readonly kind: "feed" } & Omit<FeedDraft, "version">);
 
 export interface PricePreview {
   /** Models whose prices in force would change, those that inherit them included, by alias. */
@@ -55,7 +55,7 @@ function planWrites(current: CatalogPicture, draft: PriceDraft): readonly Catalo
     const { alias, pricing, priceVariants } = draft;
     return planModelUpdate(alias, { pricing, priceVariants }, UNDATED)(current).writes;
   }
-  const feed = { version: "preview", entries: draft.entries };
+  const feed = { version: "preview", entries: draft.entries, removed: draft.removed };
   return planFeedLoad(feed, { loadedAtUs: Number.MAX_SAFE_INTEGER, actor: null })(current).writes;
 }
 

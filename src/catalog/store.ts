@@ -9,6 +9,11 @@ import type { Provider } from "./provider.ts";
 import type { PriceSchedule } from "./scheduled-prices.ts";
 import type { CatalogPicture, CatalogSnapshot } from "./snapshot.ts";
 
+interface RemovedBy {
+  /** The feed that says so; absent: whatever feed the price is of. */
+  readonly feedVersion?: string;
+}
+
 /** One step of a change to the catalog, as data: rules decide it, a store carries it out. */
 export type CatalogWrite =
   | { readonly kind: "put_provider"; readonly provider: Provider }
@@ -17,9 +22,9 @@ export type CatalogWrite =
   | { readonly kind: "put_model"; readonly model: Model }
   | { readonly kind: "delete_model"; readonly id: string }
   | { readonly kind: "put_price"; readonly price: PriceRow }
-  | { readonly kind: "delete_price"; readonly name: string; readonly unit: Unit }
+  | ({ readonly kind: "delete_price"; readonly name: string; readonly unit: Unit } & RemovedBy)
   | { readonly kind: "put_variants"; readonly list: VariantRow }
-  | { readonly kind: "delete_variants"; readonly name: string }
+  | ({ readonly kind: "delete_variants"; readonly name: string } & RemovedBy)
   /** Prices that take force by themselves once their moment has come. */
   | { readonly kind: "put_schedule"; readonly schedule: PriceSchedule }
   | { readonly kind: "delete_schedule"; readonly id: number }

@@ -134,6 +134,21 @@ export function mergePrice(
     : variants.with(at, { ...there, [unit]: pricePico });
 }
 
+/** The list without this price, and without a variant that has no other; the same list where it has none. */
+export function withoutPrice(
+  variants: readonly PriceVariant[],
+  { when, unit }: { readonly when: PriceConditions; readonly unit: Unit },
+): readonly PriceVariant[] {
+  const key = toConditionsKey(when);
+  const at = variants.findIndex((variant) => toConditionsKey(variant.when) === key);
+  const there = variants[at];
+  if (there === undefined || (there[unit] ?? null) === null) return variants;
+  const prices = byUnit(UNITS, (other) => (other === unit ? undefined : there[other]));
+  return Object.keys(prices).length === 0
+    ? variants.toSpliced(at, 1)
+    : variants.with(at, { when: there.when, ...prices });
+}
+
 type Members = { readonly [name: string]: unknown };
 
 interface MembersRule {

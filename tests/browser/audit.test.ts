@@ -192,6 +192,52 @@ describeInBrowser("the audit of what is done meanwhile", () => {
     expect(await page.locator("body").textContent()).not.toContain("sk-of-acme");
   });
 
+  test("takes back what a feed set, and what it added, in one step that says which prices it changes", async () => {
+    const key = await site.adminKey();
+    const load = (version: string, prices: object, rest: object = {}) =>
+      ask(key, "POST", "/admin/v1/pricing", {
+        version,
+        entries: Object.entries(prices).map(([unit, price]) =>
+          Object.assign({ model: "team/fast", unit, price_per_million: price }, rest),
+        ),
+      });
+    const readPrices = async () => {
+      const { models } = await ask(key, "GET", "/admin/v1/models");
+      return models[0].pricing;
+    };
+    await load("right", { input_tokens: 1 });
+    await load("wrong", { input_tokens: 100, output_tokens: 200 });
+    const { page } = await open("/audit?target=wrong");
+    const wrong = page.locator("main ol li").filter({ hasText: "wrong" });
+    await wrong.getByRole("button", { name: /input tokens \$1\.00 → \$100\.00/ }).click();
+    await wrong.getByRole("button", { name: "Undo" }).click();
+    const question = page.getByRole("alertdialog", { name: "Undo the change of wrong?" });
+    await question
+      .getByText("team/fast input tokens $100.00 → $1.00, team/fast output tokens $200.00 → none")
+      .waitFor();
+    await question.getByText("No requests in the last 30 days.").waitFor();
+    expect(await readPrices()).toEqual({ input_tokens: 100, output_tokens: 200 });
+    // Another one sets a price while the question is read: it is not written over.
+    await load("newest", { output_tokens: 7 });
+    await question.getByRole("button", { name: "Undo change" }).click();
+    await wrong.getByText("No undo: These prices were changed again since.").waitFor();
+    expect(await readPrices()).toEqual({ input_tokens: 100, output_tokens: 7 });
+    await load("wrong again", { output_tokens: 200 });
+    await page.goto("/audit?target=wrong");
+    const first = page.locator("main ol li").filter({ hasText: "input tokens $1.00" });
+    await first.getByRole("button", { name: /\$100\.00/ }).click();
+    await first.getByRole("button", { name: "Undo" }).click();
+    await question.getByRole("button", { name: "Undo change" }).click();
+    await page.getByText("Change of wrong undone").waitFor();
+    expect(await readPrices()).toEqual({ input_tokens: 1 });
+    await first.getByText("No undo: These prices were changed again since.").waitFor();
+
+    await load("later", { input_tokens: 5 }, { effective_from: "2999-01-01" });
+    await page.goto("/audit?target=later");
+    await page.getByRole("button", { name: /prices to come/ }).click();
+    await page.getByText("No undo: Prices to come are taken back at their model.").waitFor();
+  });
+
   test("names an actor whose principal is gone", async () => {
     const key = await site.adminKey();
     const gone = await ask(key, "POST", "/admin/v1/principals", { name: "gone", role: "admin" });

@@ -449,6 +449,17 @@ describe("pricing load", () => {
       ["fast", "input_tokens", "2", "3"],
     ]);
     expect((await prices())["fast"]).toEqual({ input_tokens: 2 });
+    const removed = [{ model: "fast", unit: "input_tokens" }];
+    const removal = JSON.stringify({ version: "f", entries: [], removed });
+    expect(rows((await done("pricing load - --dry-run", { stdin: removal })).data)).toEqual([
+      ["MODEL", "UNIT", "NOW", "NEW"],
+      ["fast", "input_tokens", "2", "-"],
+    ]);
+    expect((await prices())["fast"]).toEqual({ input_tokens: 2 });
+    await done("pricing load -", { stdin: removal });
+    expect((await prices())["fast"]).toEqual({});
+    const odd = JSON.stringify({ version: "f", entries: [], removed: "all" });
+    expect((await run("pricing load -", { stdin: odd })).messages).toContain("(invalid_request, removed");
     const bad = JSON.stringify({ version: "f", entries: [{ ...entry, unit: "x" }] });
     expect((await run("pricing load - --dry-run", { stdin: bad })).messages).toContain("(invalid_pricing");
   });

@@ -39,6 +39,70 @@ const createFed = () =>
   });
 
 describe("the pricing feed", () => {
+  test("removes the prices that it names, whatever has set them, and nothing else, in one step with what it sets", async () => {
+    await createPriced();
+    const tier = { tier: "flex" };
+    const flex = (unit: string, price: number) => ({
+      model: "vendor/x",
+      unit,
+      when: tier,
+      price_per_million: price,
+    });
+    await load({ ...FEED, entries: [...FEED.entries, flex("input_tokens", 0.5), flex("output_tokens", 1)] });
+    await createFed();
+    const removed = [
+      { model: "vendor/x", unit: "output_tokens" },
+      { model: "vendor/x", unit: "input_tokens", when: tier },
+      { model: "own", unit: "input_tokens" },
+      { model: "never/priced", unit: "images" },
+    ];
+    const entries = [{ model: "own", unit: "output_tokens", price_per_million: 3 }];
+    const answer = await load({ version: "gone", entries, removed });
+    expect(await answer.json()).toMatchObject({ version: "gone", entries: 1 });
+    const { entries: kept, variants } = await inspect();
+    expect(kept.map(({ model, unit }: any) => `${model} ${unit}`).toSorted()).toEqual([
+      "own audio_seconds",
+      "own output_tokens",
+      "vendor/x input_tokens",
+    ]);
+    expect(variants).toEqual([
+      { model: "vendor/x", when: tier, pricing: { output_tokens: 1 }, version: "gone" },
+    ]);
+    const { models } = await (await call(harness, "GET", "/admin/v1/models")).json();
+    expect(models.find(({ alias }: any) => alias === "fed").pricing).toEqual({ input_tokens: 1.25 });
+    const history = await (await call(harness, "GET", `${PRICING}/history?model=fed`)).json();
+    const ended = history.changes.filter(({ until }: any) => until !== null);
+    expect(ended.map(({ unit, when }: any) => [unit, when]).toSorted()).toEqual([
+      ["input_tokens", tier],
+      ["output_tokens", null],
+    ]);
+    const { change } = await latestEvent();
+    expect(change.fields).toEqual(
+      expect.arrayContaining([
+        { field: "pricing.vendor/x", before: { output_tokens: 2.5 }, after: {} },
+        expect.objectContaining({ field: "price_variants.vendor/x" }),
+      ]),
+    );
+
+    await load({
+      version: "gone",
+      entries: [],
+      removed: [{ model: "vendor/x", unit: "output_tokens", when: tier }],
+    });
+    expect(await inspect()).not.toHaveProperty("variants");
+    const before = await inspect();
+    for (const [body, code, param] of [
+      [{ entries, removed: entries }, "invalid_request", "removed[0].price_per_million"],
+      [{ entries, removed: [{ model: "own", unit: "output_tokens" }] }, "invalid_pricing", "removed[0]"],
+      [{ entries: [], removed: [removed[0], removed[0]] }, "invalid_pricing", "removed[1]"],
+      [{ entries: [], removed: [{ model: "own", unit: "bytes" }] }, "invalid_pricing", "removed[0].unit"],
+      [{ entries: [], removed: ["own"] }, "invalid_pricing", "removed[0]"],
+    ] as const) {
+      await expectError(await load({ version: "bad", ...body }), `400 ${code}`, param);
+    }
+    expect(await inspect()).toEqual(before);
+  });
+
   test("before the first load is null, and lists the prices written with models but no mark", async () => {
     expect(await inspect()).toEqual({ version: null, loaded_at: null, entries: [] });
     await createPriced();

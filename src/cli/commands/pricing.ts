@@ -162,7 +162,8 @@ interface PriceRow {
   /** Absent for one that holds once it is loaded. */
   readonly effective_from?: string;
   readonly now: number | null;
-  readonly new: number;
+  /** Null: it is removed. */
+  readonly new: number | null;
 }
 
 interface ListCall {
@@ -182,14 +183,16 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
       rows.push({ ...place, now: there?.price ?? null, new: price });
     else stayCount += 1;
   }
+  for (const place of list.removed ?? []) {
+    const now = findKept(place)?.price ?? null;
+    if (now !== null) rows.push({ ...place, now, new: null });
+  }
   const feed = {
     version: list.version,
-    entries: rows.map(({ model, unit, when, new: price }) => ({
-      model,
-      unit,
-      ...(when !== undefined && { when }),
-      price_per_million: price,
-    })),
+    // Only a dry run has prices that are removed.
+    entries: rows.flatMap(({ model, unit, when, new: price }) =>
+      price === null ? [] : { model, unit, ...(when !== undefined && { when }), price_per_million: price },
+    ),
   };
   const tell = () => {
     if (options.json === true) return;
@@ -292,6 +295,8 @@ function writeLoaded(
 interface PriceList {
   readonly version: string;
   readonly entries: readonly PriceEntry[];
+  /** Prices that are kept no longer; only a feed names some. */
+  readonly removed?: readonly Place[];
   readonly notes: readonly string[];
   /** True when a price of this feed came from an earlier list of the same kind, and so gives way. */
   readonly isEarlier: (version: string | null) => boolean;
@@ -326,26 +331,34 @@ function parsePriceText(
       param: "entries",
     });
   }
-  const { version, entries, ...rest } = parsed;
+  const { version, entries, removed, ...rest } = parsed;
   const [unknownField] = Object.keys(rest);
-  if (unknownField !== undefined) {
-    throw new ProxyError("invalid_request", "A feed can have a version and entries, and no other field.", {
-      param: unknownField,
-    });
+  if (unknownField !== undefined || (removed !== undefined && !Array.isArray(removed))) {
+    throw new ProxyError(
+      "invalid_request",
+      "A feed can have a version, entries and a list of removed prices, and no other field.",
+      { param: unknownField ?? "removed" },
+    );
   }
-  return { kind: "feed", feed: { version, entries: Array.isArray(entries) ? entries : [] } };
+  return { kind: "feed", feed: { version, entries: Array.isArray(entries) ? entries : [], removed } };
 }
 
 /** A feed as a list whose prices take the place of all. Throws what loading it would throw. */
 function readFeed(feed: FeedDraft): PriceList {
-  const { version, entries } = parseFeed(feed);
+  const { version, entries, removed } = parseFeed(feed);
   const nowUs = createSystemClock().nowUs();
   const toEntry = (entry: FeedEntry): PriceEntry => {
     const { effectiveFromUs: fromUs } = entry;
     const isToCome = fromUs !== undefined && fromUs > nowUs;
     return { ...toPriceEntry(entry), ...(isToCome && { effective_from: formatInstant(fromUs) }) };
   };
-  return { version, entries: entries.map(toEntry), notes: [], isEarlier: () => true };
+  return {
+    version,
+    entries: entries.map(toEntry),
+    removed: removed.map(toPlaceView),
+    notes: [],
+    isEarlier: () => true,
+  };
 }
 
 const MAP_LABEL = "litellm";
@@ -409,13 +422,12 @@ async function readList(api: Client, inUse: NamesInUse | null): Promise<PriceLis
   };
 }
 
-function toPriceEntry({ name, unit, when, pricePico }: FeedEntry): PriceEntry {
-  return {
-    model: name,
-    unit,
-    ...(when !== undefined && { when: toConditionsView(when) }),
-    price_per_million: toPricePerMillion(pricePico),
-  };
+function toPriceEntry(entry: FeedEntry): PriceEntry {
+  return { ...toPlaceView(entry), price_per_million: toPricePerMillion(entry.pricePico) };
+}
+
+function toPlaceView({ name, unit, when }: Pick<FeedEntry, "name" | "unit" | "when">): Place {
+  return { model: name, unit, ...(when !== undefined && { when: toConditionsView(when) }) };
 }
 
 const WINDOW_DAYS = 30;

@@ -119,12 +119,16 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
 }
 
 function toDraft(body: typeof PricePreviewRequest.static): PriceDraft {
-  const { model, pricing, price_variants: priceVariants, entries } = body;
+  const { model, pricing, price_variants: priceVariants, entries, removed } = body;
   const isPriced = pricing !== undefined || priceVariants !== undefined;
-  if (entries !== undefined && model === undefined && !isPriced) return { kind: "feed", entries };
-  if (entries === undefined && model !== undefined && isPriced)
+  if (entries !== undefined && model === undefined && !isPriced) return { kind: "feed", entries, removed };
+  if (entries === undefined && removed === undefined && model !== undefined && isPriced)
     return { kind: "model", alias: model, pricing, priceVariants };
-  throw new ProxyError("invalid_request", "Send model with pricing or price_variants, or entries alone.", {
-    param: "model",
-  });
+  throw new ProxyError(
+    "invalid_request",
+    "Send model with pricing or price_variants, or entries without model.",
+    {
+      param: "model",
+    },
+  );
 }

@@ -171,12 +171,15 @@ export const ModelPatchRequest = t.Object(
  * An entry has the fields `model`, `unit`, perhaps `when`, and one of `price_per_unit` and `price_per_million`. The catalog judges each of
  * them, so that a refusal names the first bad one and a feed of thousands of bad entries costs no more than one.
  */
+const PLACE = {
+  model: { type: "string", description: "An alias or an upstream model name." },
+  unit: { type: "string", enum: [...UNITS] },
+  when: { ...CONDITIONS, description: "Absent: the standard price." },
+};
 const FeedEntry = t.Unknown({
   type: "object",
   properties: {
-    model: { type: "string", description: "An alias or an upstream model name." },
-    unit: { type: "string", enum: [...UNITS] },
-    when: { ...CONDITIONS, description: "Absent: the standard price." },
+    ...PLACE,
     price_per_unit: price,
     price_per_million: price,
     effective_from: effectiveFrom,
@@ -186,10 +189,23 @@ const FeedEntry = t.Unknown({
   additionalProperties: false,
 });
 
+const RemovedPrice = t.Unknown({
+  type: "object",
+  properties: PLACE,
+  required: ["model", "unit"],
+  additionalProperties: false,
+});
+
 export const PricingFeed = t.Object(
   {
     version: t.Optional(t.Unknown({ type: "string", description: "Required." })),
     entries: t.Array(FeedEntry),
+    removed: t.Optional(
+      t.Array(RemovedPrice, {
+        description:
+          "Prices that are kept no longer from now on, whatever set them: the name inherits, or has no price. One that is not there is none to remove.",
+      }),
+    ),
   },
   closed("PricingFeed"),
 );
@@ -204,7 +220,10 @@ export const PricePreviewRequest = t.Object(
     ),
     pricing: t.Optional(Pricing),
     price_variants: t.Optional(t.Union([PriceVariants, t.Null()])),
-    entries: t.Optional(t.Array(FeedEntry, { description: "Alone: what `POST /admin/v1/pricing` takes." })),
+    entries: t.Optional(
+      t.Array(FeedEntry, { description: "Without `model`: what `POST /admin/v1/pricing` takes." }),
+    ),
+    removed: t.Optional(t.Array(RemovedPrice, { description: "Beside `entries`." })),
   },
   closed("PricePreviewRequest"),
 );

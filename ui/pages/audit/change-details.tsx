@@ -1,5 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { toValueWords, toWords } from "#views/audit-change.ts";
+import { pricingQuery } from "../../api/catalog.ts";
 import type { AuditEvent } from "../../api/people.ts";
 import { Button } from "../../components/button.tsx";
 import type { KnownTarget } from "./targets.ts";
@@ -14,7 +16,8 @@ interface ChangeDetailsProps {
 export function ChangeDetails({ event, target }: ChangeDetailsProps): ReactNode {
   const [isAsking, setAsking] = useState(false);
   const { fields = [], omitted = 0, label } = event.change ?? {};
-  const undo = toUndo(event, target?.row ?? null);
+  const pricing = useQuery({ ...pricingQuery(), enabled: event.target_kind === "pricing_feed" });
+  const undo = toUndo(event, target?.row ?? null, pricing.data);
   return (
     <div className="col-span-full mt-1 min-w-0 rounded-card bg-sunken p-3 sm:ml-24">
       <table className="w-full table-fixed text-left text-xs">
