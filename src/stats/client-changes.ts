@@ -32,7 +32,7 @@ export interface ClientDay extends EndedRequests {
 
 /** A version of a client that fails more often from a day on. */
 export interface ClientChange {
-  /** The beginning of its User-Agents, which they are filtered by. */
+  /** As `toClientVersion` has it, which requests are filtered by. */
   readonly client: string;
   readonly name: string;
   /** Null where the User-Agent has none. */

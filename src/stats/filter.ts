@@ -22,6 +22,8 @@ interface UsageFilter {
   readonly models: Values;
   /** Literal prefixes of the stored User-Agent. */
   readonly clientPrefixes: Values;
+  /** As `toClientVersion` has them: a prefix `Continue/1.3.2` would also match `Continue/1.3.21`. */
+  readonly clientVersions: Values;
   /** Normalised `key:value` pairs, four at most; all must match. */
   readonly tags: readonly string[];
   readonly outcomes: readonly Outcome[] | null;
@@ -55,6 +57,7 @@ const NO_FILTER: LedgerFilter = {
   keyIds: null,
   models: null,
   clientPrefixes: null,
+  clientVersions: null,
   tags: [],
   outcomes: null,
   errorKinds: null,
@@ -90,6 +93,7 @@ export function parseUsageFilter(query: URLSearchParams): UsageFilter {
     providers: parseValues(query, "provider"),
     models: parseValues(query, "model"),
     clientPrefixes: parseValues(query, "client"),
+    clientVersions: parseValues(query, "client_version"),
     tags: parseTags(query),
     outcomes: parseOutcomes(query),
     errorKinds: parseValues(query, "error_kind"),

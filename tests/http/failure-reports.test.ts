@@ -43,6 +43,9 @@ describe("versions of clients that fail more often", () => {
         client: "Continue/1.3.21 (linux)",
         ...HUNG_UP,
       })),
+      // A prefix of the version, and one that it is a prefix of.
+      { at: "2026-03-08T10:00:00Z", by: alice, client: "Continue/1.3.2", ...FAILED },
+      { at: "2026-03-08T10:01:00Z", by: alice, client: "Continue/1.3.210 (linux)", ...FAILED },
     );
   });
 
@@ -76,9 +79,16 @@ describe("versions of clients that fail more often", () => {
     });
   });
 
-  test("lead to exactly those requests by the client that is told", async () => {
-    const query = "since=2026-03-06&until=2026-03-10&client=Continue/1.3.21&outcome=upstream_error";
-    expect((await team.read(`/stats/requests?${query}`)).total).toBe(16);
+  test("lead to exactly those requests by the version that is told, which no longer version meets", async () => {
+    const count = async (filter: string) => {
+      const query = `since=2026-03-06&until=2026-03-10&outcome=upstream_error&${filter}`;
+      return (await team.read(`/stats/requests?${query}`)).total;
+    };
+    expect(await count("client_version=Continue/1.3.21")).toBe(16);
+    expect(await count("client=Continue/1.3.21")).toBe(17);
+    expect(await count("client_version=Continue/1.3.2")).toBe(1);
+    expect(await count("client_version=Continue/1.3.2&client_version=Continue/1.3.21")).toBe(17);
+    expect(await count("client_version=Continue/1.3")).toBe(0);
   });
 
   test("are a member's own alone, and obey every filter", async () => {

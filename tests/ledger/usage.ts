@@ -298,6 +298,7 @@ export const arbitraryQuery = (instant: fc.Arbitrary<number>): fc.Arbitrary<Stat
       keyIds: someOf("key-1", "token-1"),
       models: someOf("fast", "slow", "FAST"),
       clientPrefixes: someOf("curl", "curl/8", "100%", "1__", "%", "日", "CURL"),
+      clientVersions: seldom(fc.constantFrom(["curl/8.5"], ["curl"], ["日"])),
       tags: fc.constantFrom([], [], ["app:checkout"], ["env:prod", "app:checkout"], ["no:such"]),
       outcomes: fc.constantFrom<readonly Outcome[] | null>(null, null, ["ok"], OUTCOMES.slice(1), [
         "cancelled",

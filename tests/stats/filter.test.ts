@@ -30,7 +30,9 @@ describe("the filters of a report", () => {
 
   test("take a name as it is, without folding, trimming or patterns", () => {
     expect(
-      parse("principal=Ann&key=k%201&provider=transparent%3Amessages&model=a%2Fb&client=%25_%20x"),
+      parse(
+        "principal=Ann&key=k%201&provider=transparent%3Amessages&model=a%2Fb&client=%25_%20x&client_version=c%2F1.2",
+      ),
     ).toEqual({
       ...NOTHING,
       principals: ["Ann"],
@@ -38,6 +40,7 @@ describe("the filters of a report", () => {
       providers: ["transparent:messages"],
       models: ["a/b"],
       clientPrefixes: ["%_ x"],
+      clientVersions: ["c/1.2"],
     });
   });
 
@@ -53,6 +56,7 @@ describe("the filters of a report", () => {
       "provider",
       "model",
       "client",
+      "client_version",
       "outcome",
       "error_kind",
       "status",

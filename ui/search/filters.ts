@@ -47,6 +47,8 @@ export const LIST_FILTERS = {
     facet: "clients",
     typed: "client begins with",
   },
+  /** A User-Agent up to its version; reached from Errors. */
+  client_version: { label: "client", heading: "Client version" },
   /** `key:value`. */
   tag: { label: "tag", heading: "Tag", facet: "tags", typed: "tag is" },
   outcome: { label: "outcome", heading: "Outcome", offered: OUTCOME_FILTERS },
@@ -126,6 +128,7 @@ export function readFilters(search: RawSearch): ReadFilters {
     provider: texts("provider"),
     model: texts("model"),
     client: texts("client"),
+    client_version: texts("client_version"),
     tag: texts("tag"),
     outcome: orNone(OUTCOME_FILTERS.filter((outcome) => readTexts(search, "outcome").includes(outcome))),
     error_kind: texts("error_kind"),

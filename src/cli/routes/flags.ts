@@ -104,6 +104,7 @@ const VALUE_NAMES: { readonly [field: string]: string } = {
   model: "alias",
   key: "id",
   client: "prefix",
+  client_version: "name",
   tag: "key:value",
   tags: "key:value",
   models: "alias",

@@ -167,6 +167,12 @@ export const FILTER_QUERY: readonly QueryParam[] = [
   { name: "model", schema: anyOf(text), description: "As the caller named it." },
   { name: "client", schema: anyOf(text), description: "A prefix of the User-Agent." },
   {
+    name: "client_version",
+    schema: anyOf(text),
+    description:
+      "The User-Agent up to its version, such as `Continue/1.3.2`, and no longer version; all of one without a version.",
+  },
+  {
     name: "tag",
     schema: Type.Array(text, { maxItems: FILTER_TAGS_MAX }),
     description: "`key:value`; all must match.",

@@ -8,6 +8,7 @@ import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { ERROR_STATUS } from "#kernel/errors.ts";
 import { type Page, parsePage } from "#kernel/page.ts";
 import { parseWindow } from "#stats/bucket.ts";
+import { toClientVersion } from "#stats/client-changes.ts";
 import { EVERY_PROVIDER, type Window } from "#stats/filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { REFUSALS_KEPT, toRefusalView } from "#views/refusals.ts";
@@ -81,7 +82,7 @@ export function findLogged(
   refusals: readonly Refusal[],
   { principalId, asked: { window, filter, providers } }: LoggedRefusals,
 ): readonly Refusal[] {
-  const { principals, models, clientPrefixes, statuses } = filter;
+  const { principals, models, clientPrefixes, clientVersions, statuses } = filter;
   const { keyIds, errorKinds, tiers, rows, tags } = filter;
   if (providers !== EVERY_PROVIDER || tags.length > 0) return [];
   if ([keyIds, errorKinds, tiers, rows].some((chosen) => chosen !== null)) return [];
@@ -93,6 +94,7 @@ export function findLogged(
       isAmong(refusal.model, models) &&
       (clientPrefixes === null ||
         clientPrefixes.some((prefix) => refusal.client?.startsWith(prefix) === true)) &&
+      isAmong(toClientVersion(refusal.client), clientVersions) &&
       (statuses === null ||
         statuses.some(
           ({ from, to }) => from <= ERROR_STATUS[refusal.code] && ERROR_STATUS[refusal.code] < to,

@@ -50,7 +50,7 @@ export const ClientChanges = view("ClientChanges", {
   clients: Type.Array(
     fields({
       client: Type.String({
-        description: "The beginning of its User-Agents, up to the version: what `client` filters by.",
+        description: "The beginning of its User-Agents, up to the version: what `client_version` filters by.",
       }),
       name: Type.String(),
       version: nullable(Type.String({ description: "Null where the User-Agent has none." })),

@@ -2,6 +2,7 @@ import { STANDARD_TIER } from "#kernel/price-variants.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
+import { toClientVersion } from "#stats/client-changes.ts";
 import type { RowFilter } from "#stats/filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import type { Outcome } from "#usage/event.ts";
@@ -85,6 +86,8 @@ function toConditions(
   addAnyOf("model", filter.models);
   const prefixes = filter.clientPrefixes?.map(toStored) ?? null;
   if (prefixes !== null) add("client", (value) => prefixes.some((prefix) => value.startsWith(prefix)));
+  const versions = filter.clientVersions?.map(toStored) ?? null;
+  if (versions !== null) add("client", (value) => versions.includes(toClientVersion(value) ?? ""));
   for (const pair of filter.tags) {
     const spelled = JSON.stringify(pair);
     add("tags", (value) => value.includes(spelled) && parseStoredTags(value).tags.includes(pair));

@@ -53,7 +53,7 @@ export function FailingClients({ report, changes, storms }: FailingClientsProps)
         links={useRequestLinks(report)}
         toSearch={({ client, since }) => ({
           ...toChosenSearch(since, report.window.until),
-          client,
+          client_version: client,
           outcome: FAILURES,
         })}
       />
@@ -89,7 +89,7 @@ const VERSION_COLUMNS: readonly Column<ClientChange>[] = [
     id: "client",
     header: "Client",
     rowHeader: true,
-    width: "w-48",
+    width: "w-45",
     value: ({ name, version }) => `${name} ${version ?? ""}`,
   }),
   shareColumn({ id: "now", header: "Failed", width: "w-20", value: ({ now }) => now.share }),
@@ -112,15 +112,15 @@ const VERSION_COLUMNS: readonly Column<ClientChange>[] = [
   countColumn({ id: "requests", header: "Requests", width: "w-22", value: ({ now }) => now.requests }),
   shareColumn({
     id: "elsewhere",
-    header: "Other clients",
-    headerTitle: "The share of theirs that failed since then",
+    header: "Others",
+    headerTitle: "The share of other clients’ requests that failed since then",
     width: "w-26",
     value: ({ elsewhere }) => elsewhere.share,
   }),
 ];
 
 const STORM_COLUMNS: readonly Column<RetryStorm>[] = [
-  textColumn({ id: "key", header: "Key", rowHeader: true, width: "w-40", value: toWho }),
+  textColumn({ id: "key", header: "Key", rowHeader: true, width: "w-37", value: toWho }),
   textColumn({ id: "model", header: "Model", width: "w-36", value: ({ model }) => model ?? "any model" }),
   textColumn({
     id: "client",
