@@ -3,8 +3,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { MIGRATIONS as CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
+import { createSystemClock } from "#kernel/clock.ts";
 import { useFolder } from "../support/folder.ts";
 import { startApp } from "../support/app.ts";
+import { readStored } from "../support/stored.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
@@ -174,6 +176,57 @@ describe("lockport backup", () => {
     expect(code).toBe(78);
     expect(messages).toContain("cut off half-way");
     expect(existsSync(file)).toBe(false);
+  });
+
+  test("holds the credential that was replaced sealed, which serves after a restore only until its day is over", async () => {
+    const [first, second] = ["sk-first-secret-word", "sk-second-secret-word"];
+    const upstream = await startUpstream({ script: (call) => call.reply({ body: "{}" }) });
+    const system = createSystemClock();
+    let aheadUs = 0;
+    const clock = { ...system, nowUs: () => system.nowUs() + aheadUs };
+    const sealed = async (dataDir: string) => {
+      const [provider]: readonly any[] = await readStored(join(dataDir, "catalog.db"), "providers");
+      return provider.former_credential;
+    };
+    const readFile = () => Bun.zstdDecompressSync(readFileSync(file));
+    const restore = async (name: string) => {
+      const dataDir = join(folder.path, name);
+      expect((await runLocal(dataDir, ["restore", file])).code).toBe(0);
+      return dataDir;
+    };
+    const takeBack = async (dataDir: string) => {
+      const app = await startApp({ dataDir }, { clock });
+      const answer = await app.api("POST", "/admin/v1/providers/p/restore-credential");
+      await app.api("POST", "/v1/chat/completions", { model: "m", messages: [] });
+      await app.stop();
+      expect(await answer.text()).not.toContain("secret-word");
+      return [answer.status, upstream.lastRequest().headers.get("authorization")];
+    };
+    try {
+      const app = await startApp({ dataDir: folder.data }, { clock });
+      const provider = { name: "p", base_url: upstream.baseUrl, api_key: first };
+      await app.api("POST", "/admin/v1/providers", provider);
+      await app.api("POST", "/admin/v1/models", { alias: "m", provider: "p", upstream_name: "um" });
+      await app.api("PATCH", "/admin/v1/providers/p", { api_key: second });
+      expect((await run(`backup ${file} --with-secret-key`)).code).toBe(0);
+      await app.stop();
+      const former = Buffer.from(await sealed(folder.data));
+      expect(former.length).toBeGreaterThan(first.length);
+      expect(readFile().includes(former)).toBe(true);
+      expect(readFile().includes("secret-word")).toBe(false);
+      const [within, late] = [await restore("within"), await restore("late")];
+      expect(await takeBack(within)).toEqual([200, `Bearer ${first}`]);
+
+      aheadUs = 25 * 3_600_000_000;
+      expect(await takeBack(late)).toEqual([404, `Bearer ${second}`]);
+      expect(await sealed(late)).toBeNull();
+      // One that is made once its day is over has none of it.
+      expect(await takeBack(folder.data)).toEqual([404, `Bearer ${second}`]);
+      expect((await run(`backup ${file} --with-secret-key`)).code).toBe(0);
+      expect(readFile().includes(former)).toBe(false);
+    } finally {
+      await upstream.stop();
+    }
   });
 
   test("of a running server holds the requests that its log shows, without stopping it", async () => {
