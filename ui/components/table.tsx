@@ -137,19 +137,25 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
 /** Columns that have room beside one another on a phone. */
 const COLUMNS_NARROW_MAX = 2;
 
-/** The name of a row, and beneath it each other column with its header. */
+/** The name of a row, and beneath it the other columns side by side, each under its header. */
 function toCard<Row>(columns: readonly Column<Row>[]): (row: Row) => ReactNode {
   const named = findNamed(columns);
   return (row) => (
     <div className="flex min-w-0 flex-col gap-1.5 py-1">
       <div className="min-w-0 font-medium">{named?.cell(row)}</div>
-      <div className="grid auto-rows-[minmax(1.5rem,auto)] grid-cols-[7rem_minmax(0,1fr)] items-center gap-x-3 gap-y-1">
+      <div className="flex flex-wrap gap-x-5 gap-y-1.5">
         {columns.map(
-          ({ id, header, headerHidden = false, cell }) =>
+          ({ id, header, headerHidden = false, wrap = false, cell }) =>
             id !== named?.id && (
-              <div key={id} className={headerHidden ? "col-span-2 flex" : "contents"}>
+              <div
+                key={id}
+                className={classNames(
+                  "flex max-w-full flex-col items-start",
+                  headerHidden || wrap ? "w-full" : "min-w-16",
+                )}
+              >
                 {!headerHidden && <span className="text-xs text-ink-soft">{header}</span>}
-                <div className="min-w-0">{cell(row)}</div>
+                <div className="max-w-full min-w-0">{cell(row)}</div>
               </div>
             ),
         )}

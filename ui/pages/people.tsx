@@ -12,7 +12,7 @@ import { usageByPrincipalQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
 import { Card } from "../components/card.tsx";
 import { Badge } from "../components/chip.tsx";
-import { agoColumn, type Column, costColumn, countColumn, textColumn } from "../components/column.ts";
+import { agoColumn, type Column, costColumn, countColumn } from "../components/column.ts";
 import { EmptyState } from "../components/empty.tsx";
 import { Instant } from "../components/instant.tsx";
 import { Tabs } from "../components/tabs.tsx";
@@ -207,14 +207,15 @@ const COLUMNS: readonly Column<Person>[] = [
     header: "Name",
     rowHeader: true,
     wrap: true,
-    width: "w-64",
+    width: "w-38",
     sortValue: ({ name }) => name,
-    cell: ({ name, isEnabled, tags }) => (
+    cell: ({ name, kind, isEnabled, tags }) => (
       <>
         <span className="flex min-w-0 items-center gap-2">
           <span className="truncate font-medium" title={name}>
             {name}
           </span>
+          {kind === "service" && <Badge>service</Badge>}
           {!isEnabled && <Badge tone="warn">disabled</Badge>}
         </span>
         {tags.length > 0 && (
@@ -225,18 +226,17 @@ const COLUMNS: readonly Column<Person>[] = [
       </>
     ),
   },
-  textColumn({ id: "kind", header: "Kind", width: "w-24", value: ({ kind }) => kind }),
   {
     id: "role",
     header: "Role",
-    width: "w-24",
+    width: "w-20",
     sortValue: ({ role }) => role,
     cell: ({ role }) => (role === "admin" ? <Badge tone="accent">admin</Badge> : role),
   },
   countColumn({
     id: "keys",
     header: "Keys",
-    width: "w-20",
+    width: "w-18",
     value: ({ keyCount }) => keyCount,
   }),
   countColumn({
@@ -250,7 +250,7 @@ const COLUMNS: readonly Column<Person>[] = [
     id: "used",
     header: "Last used",
     headerTitle: "The last use of a key or a relay token, noted at most once a minute",
-    width: "w-30",
+    width: "w-27",
     value: ({ lastUsedAt }) => lastUsedAt,
   }),
   costColumn({
@@ -266,7 +266,7 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "created",
     header: "Created",
-    width: "w-30",
+    width: "w-26",
     descendingFirst: true,
     sortValue: ({ createdAt }) => createdAt,
     cell: ({ createdAt }) => <Instant value={createdAt} format="date" />,

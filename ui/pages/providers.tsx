@@ -140,7 +140,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
     {
       id: "name",
       header: "Name",
-      width: "w-52",
+      width: "w-46",
       rowHeader: true,
       sortValue: ({ provider }) => provider.name,
       cell: ({ provider, stopped }) => (
@@ -151,6 +151,9 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
           >
             {provider.name}
           </span>
+          <span className="truncate font-mono text-xs text-ink-soft" title={provider.base_url}>
+            {provider.base_url}
+          </span>
           {!provider.enabled && (
             <span className="truncate text-xs text-warn" title={stopped.join(", ")}>
               {stopped.length === 0 ? "disabled" : `disabled: ${toNames(stopped)} not served`}
@@ -160,20 +163,9 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
       ),
     },
     {
-      id: "url",
-      header: "Base URL",
-      width: "w-48",
-      sortValue: ({ provider }) => provider.base_url,
-      cell: ({ provider }) => (
-        <span className="font-mono text-xs text-ink-soft" title={provider.base_url}>
-          {provider.base_url}
-        </span>
-      ),
-    },
-    {
       id: "models",
       header: "Models",
-      width: "w-20",
+      width: "w-19",
       headerTitle: "Models of this provider, other names included",
       align: "end",
       sortValue: ({ models }) => models,
@@ -193,7 +185,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
       id: "last-ok",
       header: "Last success",
       headerTitle: "The newest request of the last 24 hours that it answered",
-      width: "w-30",
+      width: "w-28",
       descendingFirst: true,
       sortValue: ({ health }) => (isUsed(health) ? health.last_ok_at : null),
       cell: ({ health }) =>
@@ -207,7 +199,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
       id: "failed",
       header: "Failed",
       headerTitle: "Of the requests of the last 24 hours, failed ones",
-      width: "w-20",
+      width: "w-19",
       align: "end",
       sortValue: ({ health }) => (isUsed(health) ? toFailedShare(health) : null),
       cell: ({ provider, health }) =>
@@ -217,7 +209,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
       id: "p50",
       header: "p50",
       headerTitle: "Half of its answers of the last 24 hours took less",
-      width: "w-20",
+      width: "w-19",
       align: "end",
       sortValue: ({ health }) => (isUsed(health) ? health.duration_ms.p50 : null),
       cell: ({ health }) =>
@@ -230,7 +222,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
     {
       id: "tls",
       header: "Connection",
-      width: "w-28",
+      width: "w-27",
       cell: ({ provider }) => (
         <span className="flex min-w-0 flex-wrap items-center gap-1">
           <TlsCell provider={provider} />
@@ -246,7 +238,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
     {
       id: "enabled",
       header: "Enabled",
-      width: "w-22",
+      width: "w-21",
       sortValue: ({ provider }) => (provider.enabled ? 1 : 0),
       cell: ({ provider }) => (
         <SwitchField

@@ -17,7 +17,7 @@ import { AnswerView, isSettled } from "../reports/answer.tsx";
 import { CsvButton, CsvStatus, useCsvExport } from "../reports/csv-export.tsx";
 import { useMinute } from "../search/now.ts";
 import { readStatementSearch } from "../search/pages.ts";
-import { formatCount, formatCounted } from "../text/format.ts";
+import { formatCount } from "../text/format.ts";
 import { Changes } from "./statement/changes.tsx";
 import { PART_WORDS } from "./statement/figures.tsx";
 import { findSeen, keepSeen, toRowId, toSeen } from "./statement/seen.ts";
@@ -198,7 +198,6 @@ function Parts({ rows }: { readonly rows: readonly Row[] }) {
           columns={columns}
           rows={own.slice(0, ROWS_SHOWN_MAX)}
           getRowId={toRowId}
-          card={RowCard}
           empty={null}
         />
         {own.length > ROWS_SHOWN_MAX && (
@@ -248,23 +247,3 @@ const PARTS = [
   toPart("key", "By key"),
   toPart("tag", "By tag", "A request with several tags is in a row of each; one without tags is in none."),
 ];
-
-function RowCard(row: Row) {
-  const { requests, unpriced_requests: unpriced, unmetered_requests: unmetered } = row;
-  const counts = [
-    formatCounted(requests, "request"),
-    ...(unpriced > 0 ? [`${formatCount(unpriced)} unpriced`] : []),
-    ...(unmetered > 0 ? [`${formatCount(unmetered)} unknown`] : []),
-  ];
-  return (
-    <div className="flex min-w-0 items-baseline justify-between gap-3">
-      <span className="min-w-0">
-        <span className="block truncate font-medium" title={toName(row)}>
-          {toName(row)}
-        </span>
-        <span className="text-xs text-ink-soft">{counts.join(" · ")}</span>
-      </span>
-      <Cost {...toCost(row)} />
-    </div>
-  );
-}

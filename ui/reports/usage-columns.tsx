@@ -43,6 +43,8 @@ export interface ColumnsOptions {
   readonly speeds: Speeds;
   /** There is room for each kind of token, for shares and for trends. */
   readonly isRoomy: boolean;
+  /** There is no room beside the usual figures, which would scroll sideways. */
+  readonly isTight: boolean;
 }
 
 /** As the order stands in the address. */
@@ -55,6 +57,7 @@ export function toColumns({
   companions,
   speeds,
   isRoomy,
+  isTight,
 }: ColumnsOptions): readonly Column<Group>[] {
   const { measure, cut, series } = stack;
   const paints = new Map(toPaints(series).map((paint, index) => [series[index]?.id, paint]));
@@ -72,7 +75,7 @@ export function toColumns({
     cell: (group) => <CompanionNames names={companions.get(group.id) ?? []} />,
     sortValue: (group) => companions.get(group.id)?.[0] ?? null,
   };
-  return [
+  const columns: readonly Column<Group>[] = [
     {
       id: NAME_IDS[scope],
       header: BREAKDOWN_LABELS[cut.by],
@@ -92,6 +95,7 @@ export function toColumns({
     ...toFigureColumns(stack, speeds, isRoomy),
     ...(isRoomy ? [toShareColumn(stack), toTrendColumn(measure)] : []),
   ];
+  return isTight ? columns.filter(({ id: of }) => ![companion.id, "each", "p95"].includes(of)) : columns;
 }
 
 const NO_PAINT = { color: "none", texture: null } as const;

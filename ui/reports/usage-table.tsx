@@ -183,15 +183,18 @@ interface GroupTableProps {
 
 /** From this width of the window each kind of token has a column, and the share has one. */
 const ROOMY_PX = 1500;
+/** From here on all that is usual has room. */
+const USUAL_PX = 1250;
 
 /** The groups with their figures, the largest first; a row of the team's narrows the page to its group, and cuts that by something else. */
 function GroupTable({ scope, stack, companions, speeds, report, busy }: GroupTableProps) {
   const { groups, measure, cut, totals } = stack;
   const { toCaption } = SCOPES[scope];
   const isRoomy = useIsWide(ROOMY_PX);
+  const isTight = !useIsWide(USUAL_PX);
   const columns = useMemo(
-    () => toColumns({ scope, stack, companions, speeds, isRoomy }),
-    [scope, stack, companions, speeds, isRoomy],
+    () => toColumns({ scope, stack, companions, speeds, isRoomy, isTight }),
+    [scope, stack, companions, speeds, isRoomy, isTight],
   );
   const card = useCallback(
     (group: Group) => (

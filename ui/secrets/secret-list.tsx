@@ -135,31 +135,10 @@ function toColumns(
       <Actions row={row} kind={kind} hasRequests={kind.hasRequests && layout !== "panel"} onDo={onDo} />
     ),
   };
-  if (layout === "panel") {
-    return [
-      {
-        ...LABEL,
-        width: "w-38",
-        cell: (row) => (
-          <>
-            <Label row={row} />
-            <code className="block font-mono text-xs text-ink-soft">***{row.suffix}</code>
-          </>
-        ),
-      },
-      { ...CREATED, width: "w-26", cell: ({ createdAt }) => <Instant value={createdAt} format="date" /> },
-      { ...USED, width: "w-24" },
-      { ...actions, width: "w-28" },
-    ];
-  }
-  // All columns together fit a window of 1280 pixels.
-  return [
-    ...(layout === "all" ? [{ ...LABEL, width: "w-52" }, OWNER] : [LABEL]),
-    SUFFIX,
-    CREATED,
-    USED,
-    actions,
-  ];
+  if (layout === "panel")
+    return [{ ...LABEL, width: "w-38" }, CREATED, { ...USED, width: "w-24" }, { ...actions, width: "w-28" }];
+  // All columns together fit a window of 1024 pixels.
+  return [LABEL, ...(layout === "all" ? [OWNER] : []), CREATED, USED, actions];
 }
 
 const LABEL: Column<SecretRow> = {
@@ -167,35 +146,29 @@ const LABEL: Column<SecretRow> = {
   header: "Label",
   rowHeader: true,
   wrap: true,
-  width: "w-64",
+  width: "w-49",
   sortValue: ({ label }) => label,
   cell: (row) => <Label row={row} />,
 };
 const OWNER: Column<SecretRow> = textColumn({
   id: "owner",
   header: "Owner",
-  width: "w-36",
+  width: "w-30",
   value: ({ owner = "" }) => owner,
 });
-const SUFFIX: Column<SecretRow> = {
-  id: "suffix",
-  header: "Ends with",
-  width: "w-28",
-  cell: ({ suffix }) => <code className="font-mono text-xs">***{suffix}</code>,
-};
 const CREATED: Column<SecretRow> = {
   id: "created",
   header: "Created",
-  width: "w-48",
+  width: "w-26",
   sortValue: ({ createdAt }) => createdAt,
   descendingFirst: true,
-  cell: ({ createdAt }) => <Instant value={createdAt} format="minute" />,
+  cell: ({ createdAt }) => <Instant value={createdAt} format="date" />,
 };
 const USED: Column<SecretRow> = agoColumn({
   id: "used",
   header: "Last used",
   headerTitle: "Noted at most once a minute",
-  width: "w-32",
+  width: "w-26",
   value: ({ lastUsedAt }) => lastUsedAt,
 });
 
@@ -203,6 +176,7 @@ function Label({ row }: { readonly row: SecretRow }) {
   return (
     <>
       {row.label === "" ? <span className="font-normal text-ink-faint">no label</span> : row.label}
+      <code className="block font-mono text-xs text-ink-soft">***{row.suffix}</code>
       <SecretState row={row} />
     </>
   );

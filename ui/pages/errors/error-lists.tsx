@@ -55,7 +55,7 @@ export function ErrorLists({ report, data, heat, clients: failing, children }: E
   const clients = useMemo(() => toClientRows(data.breakdown, outcomes), [data.breakdown, outcomes]);
   const requests = useRequestLinks(report);
   const [outcome = "default", ...more] = filters.outcome ?? [];
-  const countLabel = more.length > 0 ? "Selected outcomes" : COUNT_LABELS[outcome];
+  const countLabel = more.length > 0 ? "Selected" : COUNT_LABELS[outcome];
   const columns = useMemo(() => toClientColumns(countLabel), [countLabel]);
   if (rows.length === 0) {
     return (

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { Card } from "../../components/card.tsx";
 import { agoColumn, type Column, countColumn, shareColumn } from "../../components/column.ts";
 import { Absent } from "../../components/empty.tsx";
@@ -48,56 +49,61 @@ export function RowCard<Row>({ title, lead, caption, empty, links, toSearch, ...
   );
 }
 
+/** What names a row, and what belongs to it beneath: side by side neither would have room at 1024 px. */
+function TwoLines({ title, children: [name, more] }: TwoLinesProps) {
+  return (
+    <span title={title} className="flex min-w-0 flex-col">
+      <span className="truncate">{name}</span>
+      <span className="truncate">{more}</span>
+    </span>
+  );
+}
+
+interface TwoLinesProps {
+  readonly title: string;
+  readonly children: readonly [ReactNode, ReactNode];
+}
+
 /** Each way in which the requests of a route failed. */
 export const ERROR_COLUMNS: readonly Column<ErrorRow>[] = [
   {
     id: "kind",
     header: "Kind",
+    headerTitle: "Kind of the error, outcome and HTTP status",
     rowHeader: true,
     width: "w-48",
     sortValue: toKindName,
     cell: (row) => {
       const { meaning, advice } = toKindHelp(row);
       return (
-        <code
-          className="font-mono text-xs"
-          title={`${toKindName(row)}: ${meaning} ${toFailureText(row.failures)} ${advice}`}
-        >
-          {toKindName(row)}
-        </code>
+        <TwoLines title={`${toKindName(row)}: ${meaning} ${toFailureText(row.failures)} ${advice}`}>
+          <code className="font-mono text-xs">{toKindName(row)}</code>
+          <OutcomeBadge outcome={row.outcome} statusCode={row.statusCode} />
+        </TwoLines>
       );
     },
-  },
-  {
-    id: "outcome",
-    header: "Outcome",
-    headerTitle: "Outcome and HTTP status",
-    width: "w-46",
-    sortValue: ({ outcome, statusCode }) => `${outcome} ${statusCode}`,
-    cell: ({ outcome, statusCode }) => <OutcomeBadge outcome={outcome} statusCode={statusCode} />,
   },
   {
     id: "route",
     header: "Model",
     headerTitle: "Model, provider and endpoint",
-    width: "w-58",
+    width: "w-47",
     sortValue: ({ model, provider }) => `${model ?? ""} ${provider}`,
     cell: ({ model, provider, endpoints }) => (
-      <span title={`${model ?? "Any model"} · ${provider} · ${endpoints.join(", ")}`}>
+      <TwoLines title={`${model ?? "Any model"} · ${provider} · ${endpoints.join(", ")}`}>
         {model ?? <span className="text-ink-soft">any model</span>}
         <span className="text-xs text-ink-faint">
-          {" "}
-          · {provider} · {endpoints.join(", ")}
+          {provider} · {endpoints.join(", ")}
         </span>
-      </span>
+      </TwoLines>
     ),
   },
-  countColumn({ id: "requests", header: "Requests", width: "w-24", value: ({ requests }) => requests }),
+  countColumn({ id: "requests", header: "Requests", width: "w-22", value: ({ requests }) => requests }),
   shareColumn({
     id: "share",
     header: "Share",
     headerTitle: "Of the requests to the same provider and model",
-    width: "w-18",
+    width: "w-17",
     value: ({ share }) => share,
   }),
   {
@@ -105,7 +111,7 @@ export const ERROR_COLUMNS: readonly Column<ErrorRow>[] = [
     header: "Took",
     headerTitle: "Average time to the outcome",
     align: "end",
-    width: "w-20",
+    width: "w-19",
     sortValue: ({ averageDurationMs }) => averageDurationMs,
     cell: ({ averageDurationMs }) => <Duration durationMs={averageDurationMs} />,
   },
@@ -120,7 +126,7 @@ export function toClientColumns(countLabel: string): readonly Column<ClientRow>[
       header: "Client",
       headerTitle: "The beginning of the User-Agent",
       rowHeader: true,
-      width: "w-76",
+      width: "w-44",
       sortValue: ({ client }) => client,
       cell: ({ client }) =>
         client === null ? (
@@ -133,22 +139,22 @@ export function toClientColumns(countLabel: string): readonly Column<ClientRow>[
       id: "requests",
       header: "Requests",
       headerTitle: "All outcomes",
-      width: "w-24",
+      width: "w-22",
       value: ({ requests }) => requests,
     }),
-    countColumn({ id: "count", header: countLabel, width: "w-36", value: ({ count }) => count }),
+    countColumn({ id: "count", header: countLabel, width: "w-33", value: ({ count }) => count }),
     shareColumn({
       id: "share",
       header: "Share",
       headerTitle: "Share of the requests of this client",
-      width: "w-18",
+      width: "w-17",
       value: ({ share }) => share,
     }),
     {
       id: "kind",
       header: "Most often",
       headerTitle: "The most frequent kind of error",
-      width: "w-52",
+      width: "w-37",
       sortValue: ({ topKind }) => topKind,
       cell: ({ topKind }) =>
         topKind === null ? (

@@ -4,10 +4,9 @@ import { Button } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { agoColumn, type Column } from "../../components/column.ts";
 import { Absent } from "../../components/empty.tsx";
-import { Instant } from "../../components/instant.tsx";
 import { ListPage, useListSearch } from "../../lists/list-page.tsx";
 import { readRepricingSearch } from "../../search/pages.ts";
-import { formatCount, formatCounted } from "../../text/format.ts";
+import { formatCount } from "../../text/format.ts";
 import { Difference, UnpricedChange } from "./repricing/change-table.tsx";
 import { PlanDialog } from "./repricing/plan-dialog.tsx";
 import { NO_PLAN } from "./repricing/plan-form.ts";
@@ -32,7 +31,6 @@ export function RepricingPage() {
       rows={rows}
       total={repricings.data?.total}
       columns={COLUMNS}
-      card={RepricingCard}
       getRowId={({ id }) => id}
       rowLabel={(row) => `Details of ${toTitle(row)}`}
       sort={{ id: "created", descending: true }}
@@ -110,21 +108,21 @@ const COLUMNS: readonly Column<RepricingRow>[] = [
     id: "models",
     header: "Models",
     rowHeader: true,
-    width: "w-56",
+    width: "w-38",
     sortValue: ({ models }) => models.join(),
     cell: ({ models }) => <Names models={models} />,
   },
   {
     id: "state",
     header: "State",
-    width: "w-28",
+    width: "w-24",
     sortValue: ({ state }) => state,
     cell: (row) => <StateBadge repricing={row} />,
   },
   {
     id: "window",
     header: "Window",
-    width: "w-52",
+    width: "w-32",
     sortValue: ({ since }) => since ?? "",
     cell: ({ since, until, unpriced_only: isUnpricedOnly }) => (
       <span className="flex min-w-0 flex-col">
@@ -137,7 +135,7 @@ const COLUMNS: readonly Column<RepricingRow>[] = [
     id: "requests",
     header: "Requests",
     headerTitle: "Requests that it changes",
-    width: "w-24",
+    width: "w-22",
     align: "end",
     sortValue: ({ total }) => total?.requests ?? null,
     cell: ({ total }) => (total === null ? <Absent /> : formatCount(total.requests)),
@@ -145,7 +143,7 @@ const COLUMNS: readonly Column<RepricingRow>[] = [
   {
     id: "difference",
     header: "Difference",
-    width: "w-32",
+    width: "w-24",
     align: "end",
     amount: ({ total }) => total?.difference ?? null,
     sortValue: ({ total }) => total?.difference ?? null,
@@ -155,7 +153,7 @@ const COLUMNS: readonly Column<RepricingRow>[] = [
     id: "unpriced",
     header: "Unpriced",
     headerTitle: "Requests without a price for something, before and after",
-    width: "w-28",
+    width: "w-19",
     align: "end",
     cell: ({ total }) =>
       total === null ? (
@@ -164,25 +162,5 @@ const COLUMNS: readonly Column<RepricingRow>[] = [
         <UnpricedChange before={total.unpriced_before} after={total.unpriced_after} />
       ),
   },
-  agoColumn({ id: "created", header: "Planned", width: "w-28", value: ({ created_at: at }) => at }),
+  agoColumn({ id: "created", header: "Planned", width: "w-20", value: ({ created_at: at }) => at }),
 ];
-
-function RepricingCard(row: RepricingRow) {
-  const { models, since, until, total, created_at: createdAt } = row;
-  return (
-    <span className="flex min-w-0 flex-col gap-1.5 py-1">
-      <span className="flex min-w-0 items-center gap-2">
-        <Names models={models} />
-        <StateBadge repricing={row} />
-      </span>
-      <span className="text-xs text-ink-soft">
-        {toWindowWords(since, until)} · planned <Instant value={createdAt} format="relative" />
-      </span>
-      {total !== null && (
-        <span className="text-xs">
-          {formatCounted(total.requests, "request")}, <Difference value={total.difference} />
-        </span>
-      )}
-    </span>
-  );
-}

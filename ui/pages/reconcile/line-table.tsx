@@ -50,7 +50,6 @@ export function LineTable({ lines }: LineTableProps) {
       columns={columns}
       rows={lines}
       getRowId={toLineId}
-      card={LineCard}
       empty={
         <EmptyState
           icon="check"
@@ -155,27 +154,3 @@ const COLUMNS: readonly Column<ReconciledLine>[] = [
   },
   { id: "reasons", header: "Likely reason", wrap: true, cell: (line) => <Reasons line={line} /> },
 ];
-
-function LineCard(line: ReconciledLine) {
-  return (
-    <span className="flex min-w-0 flex-col gap-2 py-1">
-      <span className="flex flex-wrap items-center gap-2">
-        <span className="font-medium">{line.day}</span>
-        <Kind line={line} />
-        {line.tier !== null && <span className="text-xs text-ink-soft">{line.tier}</span>}
-      </span>
-      {line.model !== null && <Model line={line} />}
-      <span className="flex flex-wrap gap-x-6 gap-y-2">
-        <span className="flex flex-col gap-0.5">
-          <span className="text-xs text-ink-soft">Requests</span>
-          <Requests line={line} />
-        </span>
-        <span className="flex flex-col gap-0.5">
-          <span className="text-xs text-ink-soft">Cost</span>
-          <Costs line={line} />
-        </span>
-      </span>
-      {line.reasons.length > 0 && <Reasons line={line} />}
-    </span>
-  );
-}

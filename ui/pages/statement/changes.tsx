@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
 import { Card } from "../../components/card.tsx";
 import { type Column, costColumn } from "../../components/column.ts";
-import { Cost } from "../../components/cost.tsx";
 import { Absent } from "../../components/empty.tsx";
 import { DataTable } from "../../components/table.tsx";
 import type { Statement } from "../../api/reports.ts";
@@ -30,14 +29,7 @@ export function Changes({ seen, statement }: ChangesProps) {
       className="mb-4"
     >
       {rows.length > 0 && (
-        <DataTable
-          caption="Changes"
-          columns={COLUMNS}
-          rows={rows}
-          getRowId={toId}
-          card={ChangeCard}
-          empty={<Absent />}
-        />
+        <DataTable caption="Changes" columns={COLUMNS} rows={rows} getRowId={toId} empty={<Absent />} />
       )}
       {seen.rows === null && (
         <p className="border-t border-line px-4 py-2 text-xs text-ink-soft">
@@ -128,25 +120,3 @@ const COLUMNS: readonly Column<ChangedRow>[] = [
     cell: (row) => <Difference before={toAmount(row.before)} now={toAmount(row.now)} />,
   },
 ];
-
-function ChangeCard(row: ChangedRow) {
-  const requests = toNow(row)[0] - toThen(row)[0];
-  return (
-    <div className="flex min-w-0 flex-col gap-1">
-      <span className="font-medium break-words">
-        {row.by === "total" ? row.name : `${PART_WORDS[row.by]} ${row.name}`}
-      </span>
-      <span className="flex flex-wrap gap-x-3 tabular-nums">
-        <Cost value={toThen(row)[3]} used={toThen(row)[0] > 0} />
-        <span className="text-ink-faint">to</span>
-        <Cost value={toNow(row)[3]} used={toNow(row)[0] > 0} />
-        <Difference before={toAmount(row.before)} now={toAmount(row.now)} />
-        {requests !== 0 && (
-          <span className="text-ink-soft">
-            <Change value={requests} /> requests
-          </span>
-        )}
-      </span>
-    </div>
-  );
-}

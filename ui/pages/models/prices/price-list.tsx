@@ -319,7 +319,7 @@ function toMissingColumns(
   return [
     {
       id: "model",
-      width: "w-80",
+      width: "w-61",
       header: "Model",
       rowHeader: true,
       sortValue: ({ model }) => model,
@@ -338,23 +338,23 @@ function toMissingColumns(
         </span>
       ),
     },
-    textColumn({ id: "unit", width: "w-48", header: "Unit", value: ({ unit }) => UNIT_TABLE[unit].label }),
+    textColumn({ id: "unit", width: "w-40", header: "Unit", value: ({ unit }) => UNIT_TABLE[unit].label }),
     countColumn({
       id: "quantity",
-      width: "w-32",
+      width: "w-28",
       header: "Quantity",
       value: ({ quantity }) => quantity,
     }),
     countColumn({
       id: "requests",
-      width: "w-32",
+      width: "w-22",
       header: "Requests",
       headerTitle: "Requests that had some of it",
       value: ({ requests }) => requests,
     }),
     {
       id: "actions",
-      width: "w-32",
+      width: "w-28",
       header: "Actions",
       headerHidden: true,
       align: "end",
