@@ -27,6 +27,8 @@ interface CancellationOptions {
   readonly lasting?: Deadlines;
   /** True when the server closes its callers' connections itself, so that none of them hung up. */
   readonly isHalting?: () => boolean;
+  /** Controllers that were never used, and whose requests have ended; absent: each has one of its own. */
+  readonly spare?: AbortController[];
 }
 
 /**
@@ -35,30 +37,40 @@ interface CancellationOptions {
  */
 export const LASTING_MS_MIN = 50;
 
+/** More than this are under way in bursts alone. */
+const SPARE_MAX = 256;
+
 /**
  * The one way to stop an exchange from outside: its caller hangs up, a time limit passes, or the server ends. Aborting
  * `signal` closes the upstream's connection. The first cause stays.
  */
 export class Cancellation implements DeadlineOwner {
-  readonly #controller = new AbortController();
+  readonly #controller: AbortController;
   readonly #caller: Caller;
-  readonly #isHalting: (() => boolean) | null;
-  readonly #limit: Deadline;
-  readonly #lasting: Deadline | null;
+  readonly #options: CancellationOptions;
+  /** Of a young request its age, and from then on its time limit: most have ended by then. */
+  #limit: Deadline;
+  #isYoung: boolean;
+  /** The limit of a young request, which runs since `#armedAtMs`; null when none does. */
+  #limitMs: number | null = null;
+  #armedAtMs = 0;
   #limitCause: CancellationCause = "timeout";
   #onHangUp: (() => void) | null = null;
   #listener: CancellationListener | null = null;
   #isKeptOpen = false;
   #released = false;
+  #isCutOff = false;
   #cause: CancellationCause | null = null;
 
-  constructor(caller: Caller, { limits, lasting, isHalting }: CancellationOptions) {
+  constructor(caller: Caller, options: CancellationOptions) {
+    const { limits, lasting } = options;
+    this.#controller = options.spare?.pop() ?? new AbortController();
     this.#caller = caller;
-    this.#isHalting = isHalting ?? null;
-    this.#limit = limits.create(this);
-    this.#lasting = lasting?.create(this) ?? null;
-    if (this.#lasting === null) this.#watchCaller();
-    else this.#lasting.set(LASTING_MS_MIN);
+    this.#options = options;
+    this.#isYoung = lasting !== undefined;
+    this.#limit = (lasting ?? limits).create(this);
+    if (this.#isYoung) this.#limit.set(LASTING_MS_MIN);
+    else this.#watchCaller();
   }
 
   get signal(): AbortSignal {
@@ -69,42 +81,54 @@ export class Cancellation implements DeadlineOwner {
     return this.#cause;
   }
 
-  /** Replaces the running time limit: cancels with `cause` in so many milliseconds, unless replaced before. */
+  /**
+   * Replaces the running time limit: cancels with `cause` in so many milliseconds, unless replaced before. One that is shorter than
+   * LASTING_MS_MIN may be noticed so much later while the request is young.
+   */
   arm(limitMs: number, cause: CancellationCause = "timeout"): void {
     if (this.#released) return;
     this.#limitCause = cause;
-    this.#limit.set(limitMs);
+    this.#limitMs = limitMs;
+    if (this.#isYoung) this.#armedAtMs = this.#options.limits.monotonicMs();
+    else this.#limit.set(limitMs);
   }
 
-  expired(deadline: Deadline): void {
-    if (deadline === this.#lasting) this.#watchCaller();
+  expired(): void {
+    if (this.#isYoung) this.#lasts();
     else if (this.#cause === null) this.cancel(this.#limitCause);
     else this.cutOff();
   }
 
   /** Starts the running limit again from now. Cheap enough for every chunk. */
   rearm(): void {
-    this.#limit.restart();
+    if (this.#isYoung) this.#armedAtMs = this.#options.limits.monotonicMs();
+    else this.#limit.restart();
   }
 
   /** Stops the running limit; none runs until the next one is armed. */
   disarm(): void {
-    this.#limit.lift();
+    this.#limitMs = null;
+    if (!this.#isYoung) this.#limit.lift();
   }
 
   cancel(cause: CancellationCause): void {
     if (this.#cause !== null || this.#released) return;
-    this.#cause = cause === "cancelled" && this.#isHalting?.() === true ? "halted" : cause;
+    this.#cause = cause === "cancelled" && this.#options.isHalting?.() === true ? "halted" : cause;
     this.release();
     const readOnMs = this.#cause === "cancelled" ? (this.#listener?.readOnMs() ?? 0) : 0;
     if (readOnMs > 0) this.#limit.set(readOnMs);
-    else this.#controller.abort();
+    else this.#abort();
     this.#listener?.cancelled(readOnMs > 0);
   }
 
   /** Ends the reading on after a hang-up. */
   cutOff(): void {
     this.#limit.lift();
+    this.#abort();
+  }
+
+  #abort(): void {
+    this.#isCutOff = true;
     this.#controller.abort();
   }
 
@@ -117,12 +141,24 @@ export class Cancellation implements DeadlineOwner {
     if (this.#cause !== null) listener?.cancelled(false);
   }
 
+  /** True when its signal has aborted: nothing is taken any more of what it was given to. */
+  get isCutOff(): boolean {
+    return this.#isCutOff;
+  }
+
+  /** Instead of `release`, when nothing is left that its signal could abort: another takes it over, since one costs 0.5 kB. */
+  finish(): void {
+    const { spare } = this.#options;
+    if (spare !== undefined && !this.#released && spare.length < SPARE_MAX) spare.push(this.#controller);
+    this.release();
+  }
+
   /** Lets go of the caller and of the timers. Nothing is cancelled afterwards. */
   release(): void {
     if (this.#released) return;
     this.#released = true;
+    this.#isYoung = false;
     this.#limit.lift();
-    this.#lasting?.lift();
     if (this.#onHangUp !== null) this.#caller.signal.removeEventListener("abort", this.#onHangUp);
     this.letIdle();
   }
@@ -146,8 +182,15 @@ export class Cancellation implements DeadlineOwner {
     if (this.#onHangUp === null && !this.#released && this.#caller.signal.aborted) this.cancel("cancelled");
   }
 
+  #lasts(): void {
+    const { limits } = this.#options;
+    this.#isYoung = false;
+    this.#limit = limits.create(this);
+    if (this.#limitMs !== null) this.#limit.set(this.#limitMs, limits.monotonicMs() - this.#armedAtMs);
+    this.#watchCaller();
+  }
+
   #watchCaller(): void {
-    if (this.#released) return;
     const { signal } = this.#caller;
     if (signal.aborted) return this.cancel("cancelled");
     this.#onHangUp = () => this.cancel("cancelled");
@@ -157,15 +200,18 @@ export class Cancellation implements DeadlineOwner {
   }
 }
 
-/** Hears of its deadlines. A function for each of them would be garbage of each request. */
+/** Hears of its deadline. A function for each of them would be garbage of each request. */
 export interface DeadlineOwner {
-  expired(deadline: Deadline): void;
+  expired(): void;
 }
 
 /** A time limit that can be set, moved and lifted for next to nothing: one per exchange, thousands at once. */
 interface Deadline {
-  /** Its owner hears of it once, `limitMs` from now and up to SWEEP_INTERVAL_MS later, unless set again or lifted before. */
-  set(limitMs: number): void;
+  /**
+   * Its owner hears of it once, `limitMs` from now and up to SWEEP_INTERVAL_MS later, unless set again or lifted before. A part of
+   * the time may have passed already.
+   */
+  set(limitMs: number, passedMs?: number): void;
   /** Starts the running limit again from now. */
   restart(): void;
   lift(): void;
@@ -173,6 +219,7 @@ interface Deadline {
 
 export interface Deadlines {
   create(owner: DeadlineOwner): Deadline;
+  monotonicMs(): number;
 }
 
 /** The delay with which a limit may be noticed; well within the half second by which a connect timeout may miss. */
@@ -185,7 +232,7 @@ export const SWEEP_INTERVAL_MS = 50;
  */
 export function createDeadlines(monotonicMs: () => number): Deadlines {
   const watch = new Watch(monotonicMs);
-  return { create: (owner) => new Limit(watch, owner) };
+  return { create: (owner) => new Limit(watch, owner), monotonicMs };
 }
 
 /** The limits that run, in a linked list: a Set keeps the memory of all that ever were in it for long. */
@@ -215,7 +262,7 @@ class Watch {
     // Before anything is called: what a call throws must not stop the watch over all others.
     this.#sweeping = false;
     if (this.first !== null) this.#sweepLater();
-    for (const limit of due) limit.owner.expired(limit);
+    for (const limit of due) limit.owner.expired();
   }
 
   #takeDue(): Limit[] {
@@ -249,9 +296,9 @@ class Limit implements Deadline {
     this.owner = owner;
   }
 
-  set(limitMs: number): void {
+  set(limitMs: number, passedMs = 0): void {
     const watch = this.#watch;
-    this.dueMs = watch.monotonicMs() + limitMs;
+    this.dueMs = watch.monotonicMs() + limitMs - passedMs;
     this.#limitMs = limitMs;
     if (!this.#runs) {
       this.after = watch.first;

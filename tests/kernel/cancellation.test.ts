@@ -62,3 +62,46 @@ describe("the caller of a request", () => {
     expect(cancellation.cause).toBe("cancelled");
   });
 });
+
+describe("the time limit of a request", () => {
+  test("that was armed while the request was young runs from then on", async () => {
+    let nowMs = 0;
+    const fake = createDeadlines(() => nowMs);
+    const { caller, lasts } = watchCaller();
+    const cancellation = new Cancellation(caller, { limits: fake, lasting: fake });
+    nowMs = 20;
+    cancellation.arm(100);
+    nowMs = LASTING_MS_MIN;
+    await lasts;
+    nowMs = 119;
+    const { promise: swept, resolve } = Promise.withResolvers<void>();
+    fake.create({ expired: resolve }).set(0);
+    await swept;
+    expect(cancellation.cause).toBeNull();
+    const cut = new Promise<void>((abort) =>
+      cancellation.signal.addEventListener("abort", () => abort(), { once: true }),
+    );
+    nowMs = 120;
+    await cut;
+    expect(cancellation.cause).toBe("timeout");
+  });
+});
+
+test("a cancellation that is finished hands its signal on unused; one that was cut off, or released, does not", () => {
+  const spare: AbortController[] = [];
+  const open = () => new Cancellation(watchCaller().caller, { limits, lasting, spare });
+  const first = open();
+  const { signal } = first;
+  first.finish();
+  first.finish();
+  expect(spare).toHaveLength(1);
+  const next = open();
+  expect(next.signal).toBe(signal);
+  first.cancel("cancelled");
+  expect(signal.aborted).toBe(false);
+  next.cancel("cancelled");
+  expect([signal.aborted, next.isCutOff, first.isCutOff]).toEqual([true, true, false]);
+  next.finish();
+  open().release();
+  expect(spare).toEqual([]);
+});
