@@ -90,17 +90,25 @@ function withoutVendor(name: string): string {
  */
 export function requireCapability(resolved: ResolvedModel, endpoint: EndpointName, stream: boolean): void {
   const { capabilities } = resolved;
-  const { capability, streamCapability, isAlwaysOpen } = toRow(endpoint);
+  const { capability, streamCapability } = toRow(endpoint);
   const further = stream ? streamCapability : undefined;
   // The common case leaves without making an array: this runs on every request.
   if (capabilities.includes(capability) && (further === undefined || capabilities.includes(further))) return;
+  throw toNotSupported(resolved, endpoint, further === undefined ? [capability] : [capability, further]);
+}
 
-  const needed = further === undefined ? [capability] : [capability, further];
+function toNotSupported(
+  resolved: ResolvedModel,
+  endpoint: EndpointName,
+  needed: readonly Capability[],
+): ProxyError {
+  const { capabilities } = resolved;
+  const { isAlwaysOpen } = toRow(endpoint);
   const missing = needed.filter((name) => !capabilities.includes(name));
   const supported = capabilities.length === 0 ? "none" : capabilities.join(", ");
   const told = `This model does not support this endpoint. Missing capabilities: ${missing.join(", ")}. Supported capabilities: ${supported}.`;
   const { alias } = resolved.bound;
-  throw new ProxyError(
+  return new ProxyError(
     "endpoint_not_supported",
     isAlwaysOpen === true ? told : `${told} An admin adds it: ${toAddCommand(alias, missing)}`,
     { param: "model", model: resolved.model.alias },

@@ -11,8 +11,9 @@ import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { ProxiedRequest, type RequestHead } from "./proxied-request.ts";
-import { breakOff, type ForwardResult, giveUp, NEVER_SENT } from "./request-end.ts";
-import { respond } from "./respond.ts";
+import { breakOff, type ForwardResult, giveUp, NEVER_SENT, settleWhole, toBreach } from "./request-end.ts";
+import { createMetering } from "./metering.ts";
+import { isReadAtOnce, respond, toWholeResponse } from "./respond.ts";
 import type { SlotSource } from "#catalog/slots.ts";
 import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
 import {
@@ -36,7 +37,14 @@ import {
 import { type Route, createRoutes, makeRoute } from "./route.ts";
 import { cutForm, parseForm, parseLargeForm, refuseDelimiterIn, type ParsedForm } from "./form-body.ts";
 import { SCANNED_AT_ONCE_BYTES_MAX } from "./paced-scan.ts";
-import { type Breach, createUpload, type Upload } from "./upstream.ts";
+import {
+  type Breach,
+  createUpload,
+  toFailedCall,
+  type Upload,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+} from "./upstream.ts";
 
 export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
@@ -203,18 +211,17 @@ export function createExchange(deps: ExchangeDeps, requests = new OpenRequests(d
     return forward(input, parsed, request);
   }
 
-  /** All of an exchange that waits is one function: each more that is left and entered again costs every request. */
+  /** All that a short exchange waits for is in one function: each more that is left and entered again costs every request. */
   async function forward(
     input: ExchangeInput,
     parsed: ParsedBody | null,
     request: ProxiedRequest<Route>,
   ): Promise<ExchangeResult> {
     const { terms: route, cancellation } = request;
-    const { method, queue, target, authHeader, idleMs } = route;
+    const { queue, idleMs } = route;
     const { maxConcurrency } = route.resolved.provider;
-    const { passesQuery } = toRow(input.endpoint);
     // An answer to a request without a body may be a stream all the same: its media type tells.
-    const untilMs = request.streamed ? null : clock.monotonicMs() + idleMs;
+    if (!request.streamed) request.untilMs = clock.monotonicMs() + idleMs;
     try {
       let permit = queue.tryAcquire(maxConcurrency);
       if (permit === null) {
@@ -226,33 +233,60 @@ export function createExchange(deps: ExchangeDeps, requests = new OpenRequests(d
       permit.whenCut(cancellation);
       request.permit = permit;
 
-      const body = parsed === null ? null : toUpstreamBody(input, parsed, route);
-      const headers = toUpstreamHeaders(input.headers, {
-        authHeader,
-        contentType: parsed !== null && isForm(parsed) ? input.headers.get("content-type") : null,
-        bodyBytes: body === null ? null : "sizeBytes" in body ? body.sizeBytes : body.length,
-      });
+      const call = toCall(input, parsed, request);
       await requests.written();
-      const head = await upstream.call({
-        method,
-        target,
-        url: passesQuery === true && input.query !== "" ? withQuery(target.url, input.query) : target.url,
-        headers,
-        body,
-        cancellation,
-        headMs: idleMs,
-        untilMs,
-      });
+      let head: UpstreamAnswer;
+      try {
+        head = upstream.toAnswer(call, await upstream.send(call));
+      } catch (cause) {
+        head = toFailedCall(call, cause);
+      }
       if (head.kind === "failed") {
         free(input.body);
         return await giveUp(request, head, head.isSent ? null : NEVER_SENT);
       }
-      return await respond(request, head, answers);
+      request.answered(head.response.status);
+      if (!isReadAtOnce(head, request, buffered.bytesMax)) return await respond(request, head, answers);
+
+      let bytes: Uint8Array;
+      try {
+        bytes = await head.response.bytes();
+      } catch {
+        return await giveUp(request, toBreach(cancellation));
+      }
+      if (bytes.length > 0) request.firstByte();
+      const metering = createMetering(head, { meter: route.meter, passedOn: false });
+      const lagging = metering.push(bytes);
+      if (lagging !== null) await lagging;
+      await requests.ends.next();
+      head.readToEnd();
+      cancellation.checkCaller();
+      cancellation.finish();
+      await settleWhole(request, metering);
+      return { kind: "responded", response: toWholeResponse(request, head, bytes) };
     } catch (failure) {
       await breakOff(request);
       throw failure;
     }
   }
+}
+
+function toCall(
+  input: ExchangeInput,
+  parsed: ParsedBody | null,
+  request: ProxiedRequest<Route>,
+): UpstreamRequest {
+  const { terms: route, cancellation, untilMs } = request;
+  const { method, target, authHeader, idleMs } = route;
+  const { passesQuery } = toRow(input.endpoint);
+  const body = parsed === null ? null : toUpstreamBody(input, parsed, route);
+  const headers = toUpstreamHeaders(input.headers, {
+    authHeader,
+    contentType: parsed !== null && isForm(parsed) ? input.headers.get("content-type") : null,
+    bodyBytes: body === null ? null : "sizeBytes" in body ? body.sizeBytes : body.length,
+  });
+  const url = passesQuery === true && input.query !== "" ? withQuery(target.url, input.query) : target.url;
+  return { method, target, url, headers, body, cancellation, headMs: idleMs, untilMs };
 }
 
 /** A body that came, and the memory that it has reserved where it is large. */
@@ -291,7 +325,7 @@ function toHeldBody({ body, reservation }: ReceivedBody, request: ProxiedRequest
   return {
     [Symbol.dispose]() {
       // An upstream that answered early may still be taking it; a cancelled one takes no more.
-      if (request.cancellation.signal.aborted) free(body);
+      if (request.cancellation.isCutOff) free(body);
       reservation?.close();
     },
   };

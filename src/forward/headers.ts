@@ -165,14 +165,25 @@ function isRequestDropped(name: string): boolean {
 function copyPassed(caller: Headers, isDropped: (name: string) => boolean, token: string | null): Headers {
   const headers = new Headers(caller);
   const named = namedByConnection(caller.get("connection"));
-  const sessions = listSessions(caller);
-  caller.forEach((value, name) => {
-    const isLeft = isDropped(name) || named?.has(name) === true || (token !== null && value.includes(token));
-    if (isLeft || holdsSecret(value, sessions)) headers.delete(name);
-  });
+  caller.forEach(dropHeader, { headers, isDropped, named, token, sessions: listSessions(caller) });
   headers.set("accept-encoding", "identity");
   if (!headers.has("user-agent")) headers.set("user-agent", USER_AGENT_DEFAULT);
   return headers;
+}
+
+interface Passing {
+  readonly headers: Headers;
+  readonly isDropped: (name: string) => boolean;
+  readonly named: ReadonlySet<string> | null;
+  readonly token: string | null;
+  readonly sessions: readonly string[];
+}
+
+/** A function of its own: a closure, and all that it sees, would be made for each request. */
+function dropHeader(this: Passing, value: string, name: string): void {
+  const { headers, isDropped, named, token, sessions } = this;
+  const isLeft = isDropped(name) || named?.has(name) === true || (token !== null && value.includes(token));
+  if (isLeft || holdsSecret(value, sessions)) headers.delete(name);
 }
 
 /** A session's cookie is longer: what is short may stand in a header by chance. */

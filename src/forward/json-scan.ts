@@ -16,22 +16,22 @@ export interface Member extends Span {
   readonly itemCount: number | null;
 }
 
-export interface ScannedObject {
-  readonly kind: "object";
+/** A text that was scanned to its end. One whose value is no object has no members. */
+export interface ScannedText {
+  readonly text: Uint8Array;
+  readonly kind: "object" | "other";
   /** In the order in which they stand; a name that occurs twice is here twice. */
   readonly members: readonly Member[];
   /** Where the closing brace stands. */
   readonly closingAt: number;
   /** True when it has no member at all, named or not. */
-  readonly empty: boolean;
+  readonly isEmpty: boolean;
   /**
    * One of the names asked for, when a member is there whose key is another and equals it after Unicode's simple case folding:
    * decoders that ignore case, as Go's does, read it as that member. Else null.
    */
   readonly lookalike: string | null;
 }
-
-export type ScannedText = ScannedObject | { readonly kind: "other" };
 
 /**
  * Named members may occur this often in all. Each is rewritten on its way upstream, and without a limit a body of 64 MiB
@@ -55,13 +55,14 @@ export function scanJson(text: Uint8Array, names: readonly string[]): ScannedTex
 }
 
 /** `scanJson` in parts. */
-export class JsonScan {
-  readonly #text: Uint8Array;
+export class JsonScan implements ScannedText {
+  readonly text: Uint8Array;
+  readonly kind: ScannedText["kind"];
+  readonly members: Member[] = [];
+  isEmpty = true;
+  closingAt = 0;
+  lookalike: string | null = null;
   readonly #names: readonly string[];
-  readonly #kind: ScannedText["kind"];
-  readonly #members: Member[] = [];
-  #isEmpty = true;
-  #closingAt = 0;
   #stack: Uint8Array<ArrayBuffer>;
   #depth = 0;
   #at: number;
@@ -70,17 +71,16 @@ export class JsonScan {
   // The named member of the outermost object whose value is being read.
   #member: string | null = null;
   #isEscaped = false;
-  #lookalike: string | null = null;
   #memberStart = 0;
   #itemCount: number | null = null;
 
   constructor(text: Uint8Array, names: readonly string[], stack = new Uint8Array(STACK_DEPTH_INITIAL)) {
     if (!isUtf8(text)) refuse("it is not UTF-8");
     this.#stack = stack;
-    this.#text = text;
+    this.text = text;
     this.#names = names;
     this.#at = skipBlank(text, 0);
-    this.#kind = text[this.#at] === 0x7b ? "object" : "other";
+    this.kind = text[this.#at] === 0x7b ? "object" : "other";
   }
 
   /** The offset that the scan has reached. */
@@ -89,9 +89,9 @@ export class JsonScan {
   }
 
   /** Goes on to the end, or to the first value that begins or ends behind `untilAt`: then null. A string is one step. */
-  run(untilAt: number): ScannedText | null {
-    const text = this.#text;
-    const members = this.#members;
+  run(untilAt: number): this | null {
+    const text = this.text;
+    const members = this.members;
     const size = text.length;
     // The loop works on variables, which cost less than fields.
     let stack = this.#stack;
@@ -121,7 +121,7 @@ export class JsonScan {
         opened = text[at] !== (lead === 0x7b ? 0x7d : 0x5d);
         if (!opened) {
           depth -= 1;
-          if (depth === 0) this.#closingAt = at;
+          if (depth === 0) this.closingAt = at;
           at += 1;
         }
       } else if (lead === 0x74) {
@@ -153,15 +153,7 @@ export class JsonScan {
         at = skipBlank(text, at);
         if (depth === 0) {
           if (at !== size) refuse("something follows its end");
-          return this.#kind === "object"
-            ? {
-                kind: "object",
-                members,
-                closingAt: this.#closingAt,
-                empty: this.#isEmpty,
-                lookalike: this.#lookalike,
-              }
-            : { kind: "other" };
+          return this;
         }
         const inObject = stack[depth - 1] === IN_OBJECT;
         const next = text[at];
@@ -170,7 +162,7 @@ export class JsonScan {
           opened = true;
         } else if (next === (inObject ? 0x7d : 0x5d)) {
           depth -= 1;
-          if (depth === 0) this.#closingAt = at;
+          if (depth === 0) this.closingAt = at;
           at += 1;
           if (at >= untilAt) {
             isBehindValue = true;
@@ -190,7 +182,7 @@ export class JsonScan {
         if (text[at] !== 0x3a) refuse("a colon is missing");
         at = skipBlank(text, at + 1);
         if (depth === 1) {
-          this.#isEmpty = false;
+          this.isEmpty = false;
           member = this.#matchKey(keyStart, keyEnd);
           memberStart = at;
           itemCount = null;
@@ -209,10 +201,10 @@ export class JsonScan {
   /** The name that the key in this span stands for, or null. */
   #matchKey(start: number, end: number): string | null {
     for (const name of this.#names) {
-      const spelling = findSpelling(this.#text, { start: start + 1, end: end - 1 }, name);
+      const spelling = findSpelling(this.text, { start: start + 1, end: end - 1 }, name);
       if (spelling === null) continue;
       if (spelling === "folded") {
-        this.#lookalike ??= name;
+        this.lookalike ??= name;
         return null;
       }
       this.#isEscaped = spelling === "escaped";

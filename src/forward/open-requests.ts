@@ -58,6 +58,7 @@ export class OpenRequests {
       limits: createDeadlines(monotonicMs),
       lasting: createDeadlines(monotonicMs),
       isHalting: () => this.#isHalting,
+      spare: [],
     };
   }
 

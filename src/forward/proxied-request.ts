@@ -116,6 +116,8 @@ export class ProxiedRequest<Terms extends RequestTerms = RequestTerms>
   /** Both are disposed of when the event is written, before the response ends. They must not throw. */
   permit: Disposable | null = null;
   held: Disposable | null = null;
+  /** The moment, of the monotonic clock, that bounds all of it; null: none. */
+  untilMs: number | null = null;
   upstreamStatus: number | null = null;
 
   statusCode = 0;
@@ -176,6 +178,10 @@ export class ProxiedRequest<Terms extends RequestTerms = RequestTerms>
 
   get lane(): number {
     return this.requests.lane;
+  }
+
+  get endedAtUs(): InstantUs {
+    return this.arrivedAtUs + this.durationUs;
   }
 
   /** Made when it is first asked for: a request that is refused has none. */
@@ -251,10 +257,8 @@ export class ProxiedRequest<Terms extends RequestTerms = RequestTerms>
       this.durationUs = this.#sinceArrivalUs();
       const inForce = this.#findPrices(terms);
       const usedNothing = isUnsent || terms.usesNothing;
-      this.#price(usedNothing ? null : end, {
-        inForce: inForce instanceof Promise ? await inForce : inForce,
-        isBilled: terms.isBilled ?? !usedNothing,
-      });
+      const known = inForce instanceof Promise ? await inForce : inForce;
+      this.#price(usedNothing ? null : end, terms, known);
       step = "end";
       const written = record.end(this, named);
       step = "count";
@@ -297,22 +301,14 @@ export class ProxiedRequest<Terms extends RequestTerms = RequestTerms>
   }
 
   /** `end`: null for one that used nothing, whatever its answer tells. */
-  #price(
-    end: RequestEnd | null,
-    { inForce, isBilled }: { readonly inForce: ModelPrices; readonly isBilled: boolean },
-  ): void {
-    const told = end === null ? NOTHING_USED : toReported(end, this.outcome);
+  #price(end: RequestEnd | null, { isBilled = end !== null }: RequestTerms, inForce: ModelPrices): void {
     this.tier = end?.metered?.tier;
     this.geo = end?.metered?.geo;
     this.costReportedPico = end?.metered?.costReportedPico;
-    this.prices = choosePrices(inForce, {
-      tier: this.tier,
-      geo: this.geo,
-      usage: told,
-      endedAtUs: this.arrivedAtUs + this.durationUs,
-    });
+    this.usage = end === null ? NOTHING_USED : toReported(end, this.outcome);
+    this.prices = choosePrices(inForce, this);
     const isAnswered = isBilled && this.upstreamStatus !== null && isSuccess(this.upstreamStatus);
-    this.usage = isAnswered ? withBilledRequest(told, this.prices, inForce) : told;
+    if (isAnswered) this.usage = withBilledRequest(this.usage, this.prices, inForce);
     const { costPico, unpriced } = priceUsage(this.usage, this.prices);
     this.costPico = costPico;
     this.unpriced = unpriced;

@@ -185,7 +185,7 @@ export function createRelay(requests: OpenRequests, options: RelayOptions): Rela
       request.open();
       request.held = {
         // An upstream that answered early may still be taking it; a cancelled one takes no more.
-        [Symbol.dispose]: () => (request.cancellation.signal.aborted ? release() : giveBack()),
+        [Symbol.dispose]: () => (request.cancellation.isCutOff ? release() : giveBack()),
       };
       return await forward(input, createUpload([body], release), request);
     } catch (failure) {

@@ -1,18 +1,10 @@
 import { type EndpointName, toRow } from "#catalog/endpoint.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import {
-  type Member,
-  type ScannedObject,
-  type ScannedText,
-  type Span,
-  readString,
-  scanJson,
-} from "./json-scan.ts";
+import { type Member, type ScannedText, type Span, readString, scanJson } from "./json-scan.ts";
 import { scanJsonInTurns } from "./paced-scan.ts";
 
 /** The fields of a request body that the data plane may read, and where they stand. Content is never looked at. */
 export interface ParsedRequestBody {
-  readonly body: Uint8Array;
   /** The public alias that the caller asked for; never empty. */
   readonly model: string;
   /** True only for JSON `true`, and never where the endpoint does not read the field. */
@@ -23,7 +15,7 @@ export interface ParsedRequestBody {
   readonly isStreamTold: boolean;
   /** Items of an array `input`; the most of them when `input` occurs more than once; null when it is no array. */
   readonly inputItemCount: number | null;
-  readonly scanned: ScannedObject;
+  readonly scanned: ScannedText;
   /** The `stream_options` that count: the last of them. */
   readonly options: StreamOptions | null;
 }
@@ -53,7 +45,7 @@ export function parseRequestBody(body: Uint8Array, endpoint: EndpointName): Pars
   const member = findOptions(scanned);
   const options =
     member === null ? null : { member, scanned: scanJson(toValue(body, member), INCLUDE_USAGE) };
-  return toParsedBody({ body, endpoint, scanned, options });
+  return toParsedBody(scanned, options, endpoint);
 }
 
 /** `parseRequestBody` of a large body, whose `stream_options` may be as large, in turns. */
@@ -63,11 +55,11 @@ export async function parseLargeBody(body: Uint8Array, endpoint: EndpointName): 
   const member = findOptions(scanned);
   const options =
     member === null ? null : { member, scanned: await scanJsonInTurns(toValue(body, member), INCLUDE_USAGE) };
-  return toParsedBody({ body, endpoint, scanned, options });
+  return toParsedBody(scanned, options, endpoint);
 }
 
-function findOptions(scanned: ScannedText): Member | null {
-  return scanned.kind === "object" ? (scanned.members.findLast(isOptions) ?? null) : null;
+function findOptions({ members }: ScannedText): Member | null {
+  return members.findLast(isOptions) ?? null;
 }
 
 function isOptions({ name }: Member): boolean {
@@ -78,14 +70,11 @@ function toValue(body: Uint8Array, { start, end }: Span): Uint8Array {
   return body.subarray(start, end);
 }
 
-interface ScannedBody {
-  readonly body: Uint8Array;
-  readonly endpoint: EndpointName;
-  readonly scanned: ScannedText;
-  readonly options: StreamOptions | null;
-}
-
-function toParsedBody({ body, endpoint, scanned, options }: ScannedBody): ParsedRequestBody {
+function toParsedBody(
+  scanned: ScannedText,
+  options: StreamOptions | null,
+  endpoint: EndpointName,
+): ParsedRequestBody {
   if (scanned.kind !== "object") throw modelRequired("The request body must be a JSON object with a model.");
   refuseLookalike(scanned);
   if (options !== null) refuseLookalike(options.scanned);
@@ -98,13 +87,13 @@ function toParsedBody({ body, endpoint, scanned, options }: ScannedBody): Parsed
     else if (member.name === "input" && member.itemCount !== null)
       inputItemCount = Math.max(inputItemCount ?? 0, member.itemCount);
   }
-  const alias = model !== null && body[model.start] === 0x22 ? readString(body, model) : "";
+  const { text } = scanned;
+  const alias = model !== null && text[model.start] === 0x22 ? readString(text, model) : "";
   if (alias === "") throw modelRequired("The request must name a model: a non-empty string.");
   // The text is valid JSON, so that a value's first byte tells what it is.
-  const streamLead = stream === null ? NULL_LEAD : body[stream.start];
+  const streamLead = stream === null ? NULL_LEAD : text[stream.start];
   const isStreamed = streamLead === TRUE_LEAD;
   return {
-    body,
     model: alias,
     stream: isStreamed,
     forcesUsage: isStreamed && toRow(endpoint).fields.some((field) => field === "stream_options"),
@@ -119,9 +108,8 @@ function toParsedBody({ body, endpoint, scanned, options }: ScannedBody): Parsed
  * Throws `invalid_request`. Decoders that ignore the case of names, as Go's does, would read the member as the field: another
  * model than the one that was resolved, or a stream that tells no usage.
  */
-export function refuseLookalike(scanned: ScannedText): void {
-  if (scanned.kind !== "object" || scanned.lookalike === null) return;
-  const field = scanned.lookalike;
+export function refuseLookalike({ lookalike: field }: ScannedText): void {
+  if (field === null) return;
   throw new ProxyError(
     "invalid_request",
     `The body has a field that differs from ${field} in nothing but case, and that some providers read as ${field}. Write it as ${field}, or leave it out.`,
@@ -158,7 +146,22 @@ export function toJsonText(upstreamName: string): Uint8Array {
 
 /** The body that goes upstream. `upstreamName` is JSON. */
 export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array): Uint8Array<ArrayBuffer> {
-  return Buffer.concat(cutBody(parsed, upstreamName));
+  const { text } = parsed.scanned;
+  const edits = listEdits(parsed, upstreamName);
+  let sizeBytes = text.length;
+  for (const { start, end, bytes } of edits) sizeBytes += bytes.length - (end - start);
+  const source = Buffer.from(text.buffer, text.byteOffset, text.length);
+  const spliced = Buffer.allocUnsafeSlow(sizeBytes);
+  let from = 0;
+  let to = 0;
+  for (const { start, end, bytes } of edits) {
+    to += source.copy(spliced, to, from, start);
+    spliced.set(bytes, to);
+    to += bytes.length;
+    from = end;
+  }
+  source.copy(spliced, to, from);
+  return spliced;
 }
 
 /**
@@ -166,20 +169,34 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array):
  * which become the upstream model name, and on a streamed request `stream_options.include_usage`, which becomes true
  * (section 1, rule 2).
  */
-export function cutBody(
-  { body, scanned, stream, forcesUsage, options }: ParsedRequestBody,
+export function cutBody(parsed: ParsedRequestBody, upstreamName: Uint8Array): Uint8Array[] {
+  const { text } = parsed.scanned;
+  const pieces: Uint8Array[] = [];
+  let at = 0;
+  for (const { start, end, bytes } of listEdits(parsed, upstreamName)) {
+    pieces.push(text.subarray(at, start), bytes);
+    at = end;
+  }
+  pieces.push(text.subarray(at));
+  return pieces;
+}
+
+/** In the order in which they stand. */
+function listEdits(
+  { scanned, stream, forcesUsage, options }: ParsedRequestBody,
   upstreamName: Uint8Array,
-): Uint8Array[] {
+): readonly Edit[] {
   const edits: Edit[] = [];
-  let lastStream: Edit | null = null;
+  let lastStream: Member | null = null;
   for (const member of scanned.members) {
     const { name: field, start, end } = member;
     // The last occurrence of a repeated field counts. The others are made equal to it, for an upstream that reads the first.
     if (field === "model") {
       edits.push({ start, end, bytes: upstreamName });
     } else if (field === "stream") {
-      if (lastStream !== null) edits.push(lastStream);
-      lastStream = { start, end, bytes: stream ? TRUE : FALSE };
+      if (lastStream !== null)
+        edits.push({ start: lastStream.start, end: lastStream.end, bytes: stream ? TRUE : FALSE });
+      lastStream = member;
     } else if (field === "stream_options" && forcesUsage) {
       if (member === options?.member) edits.push(...forceUsage(options));
       else edits.push({ start, end, bytes: FORCED_OPTIONS });
@@ -187,7 +204,7 @@ export function cutBody(
   }
   if (forcesUsage && options === null)
     edits.push(insertMember(scanned.closingAt, false, `"stream_options":{"include_usage":true}`));
-  return applyEdits(body, edits);
+  return edits.sort((left, right) => left.start - right.start);
 }
 
 interface Edit extends Span {
@@ -199,25 +216,13 @@ function forceUsage({ member, scanned }: StreamOptions): Edit[] {
   const offset = member.start;
   if (scanned.kind !== "object") return [{ start: offset, end: member.end, bytes: FORCED_OPTIONS }];
   if (scanned.members.length === 0) {
-    return [insertMember(offset + scanned.closingAt, scanned.empty, `"include_usage":true`)];
+    return [insertMember(offset + scanned.closingAt, scanned.isEmpty, `"include_usage":true`)];
   }
   return scanned.members.map(({ start, end }) => ({ start: offset + start, end: offset + end, bytes: TRUE }));
 }
 
 function insertMember(closingAt: number, first: boolean, member: string): Edit {
   return { start: closingAt, end: closingAt, bytes: Buffer.from(first ? member : `,${member}`) };
-}
-
-function applyEdits(body: Uint8Array, edits: Edit[]): Uint8Array[] {
-  edits.sort((left, right) => left.start - right.start);
-  const pieces: Uint8Array[] = [];
-  let at = 0;
-  for (const { start, end, bytes } of edits) {
-    pieces.push(body.subarray(at, start), bytes);
-    at = end;
-  }
-  pieces.push(body.subarray(at));
-  return pieces;
 }
 
 function modelRequired(message: string): ProxyError {

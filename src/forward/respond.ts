@@ -18,43 +18,36 @@ interface Answers {
   readonly departures: Departures;
 }
 
-/** The upstream's answer to its caller: a stream chunk by chunk, anything else whole. The event is written before it ends. */
+/** True for a short unary answer: it comes with its head or shortly after it, and is read at once. */
+export function isReadAtOnce(head: UpstreamHead, { streamed }: ProxiedRequest, bytesMax: number): boolean {
+  const { lengthBytes } = head;
+  return (
+    lengthBytes !== null &&
+    lengthBytes <= Math.min(SHORT_BODY_BYTES_MAX, bytesMax) &&
+    !isPassedOn(head, streamed)
+  );
+}
+
+/** Any other answer to its caller: a stream chunk by chunk, or all of it. The event is written before it ends. */
 export function respond(
   request: ProxiedRequest<Route>,
   head: UpstreamHead,
   answers: Answers,
 ): Promise<ForwardResult> {
-  request.answered(head.response.status);
-  const { meter } = request.terms;
-  if (isPassedOn(head, request.streamed))
-    return passOn(request, head, createMetering(head, { meter, passedOn: true }));
-  const { lengthBytes } = head;
-  const isShort = lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX;
-  return isShort && lengthBytes <= answers.buffered.bytesMax
-    ? respondShort(request, head)
+  return isPassedOn(head, request.streamed)
+    ? passOn(request, head, createMetering(head, { meter: request.terms.meter, passedOn: true }))
     : respondWhole(request, head, answers);
 }
 
-/** A short unary response comes with its head or shortly after it, and is read at once. */
-async function respondShort(request: ProxiedRequest<Route>, head: UpstreamHead): Promise<ForwardResult> {
-  const { cancellation, terms } = request;
-  let bytes: Uint8Array;
-  try {
-    bytes = await head.response.bytes();
-  } catch {
-    return giveUp(request, toBreach(cancellation));
-  }
-  if (bytes.length > 0) request.firstByte();
-  const metering = createMetering(head, { meter: terms.meter, passedOn: false });
-  const lagging = metering.push(bytes);
-  if (lagging !== null) await lagging;
-  await request.requests.ends.next();
-  head.readToEnd();
-  cancellation.checkCaller();
-  cancellation.release();
-  await settleWhole(request, metering);
-  const body = isFailure(head) ? joinPieces(maskCredential(head, terms.credential, [bytes])) : bytes;
-  return { kind: "responded", response: toCallerResponse(head, request, body) };
+/** The response of an answer that has come in one piece. */
+export function toWholeResponse(
+  request: ProxiedRequest<Route>,
+  head: UpstreamHead,
+  bytes: Uint8Array,
+): Response {
+  const { credential } = request.terms;
+  const body = isFailure(head) ? joinPieces(maskCredential(head, credential, [bytes])) : bytes;
+  return toCallerResponse(head, request, body);
 }
 
 /** A unary response is buffered until it is complete, so that any failure on the way is a clean 502. */

@@ -17,7 +17,7 @@ export interface UpstreamTarget {
   readonly warm: WarmConnections;
 }
 
-interface UpstreamRequest {
+export interface UpstreamRequest {
   readonly method: string;
   readonly target: UpstreamTarget;
   /** The address, below the target's own. */
@@ -31,6 +31,8 @@ interface UpstreamRequest {
   readonly headMs: number;
   /** The moment, of the monotonic clock, that bounds all of it; null: none. */
   readonly untilMs: number | null;
+  /** Told by the call itself: true once its connection stands. */
+  isConnected?: boolean;
 }
 
 /** The failure that kept an upstream's answer from coming whole. */
@@ -42,7 +44,7 @@ export interface Breach {
 }
 
 /** A head, or what went wrong. When the caller hung up that means nothing. */
-type UpstreamAnswer = UpstreamHead | FailedCall;
+export type UpstreamAnswer = UpstreamHead | FailedCall;
 
 interface FailedCall extends Breach {
   readonly kind: "failed";
@@ -77,45 +79,43 @@ export class Upstream {
    * says holds URLs, and only its class goes on.
    */
   async call(request: UpstreamRequest): Promise<UpstreamAnswer> {
+    try {
+      return this.toAnswer(request, await this.send(request));
+    } catch (cause) {
+      return toFailedCall(request, cause);
+    }
+  }
+
+  /** `call` in its steps, for a function that waits itself: whatever this throws, or rejects with, is for `toFailedCall`. */
+  send(request: UpstreamRequest): Promise<Response> {
     const { method, target, url, headers, body, cancellation } = request;
-    const isKept = !RESENT_METHODS.has(method);
+    const isKept = isKeptOpen(request);
     const isWarm = isKept && target.warm.take();
     const headMs = this.#toHeadMs(request);
     // Without a body nothing tells when the connection stands: one limit for both.
     const coldMs = body === null ? target.connectMs + headMs : Math.min(target.connectMs, headMs);
     cancellation.arm(isWarm ? headMs : coldMs);
-    const passage: Passage = { isConnected: isWarm };
-    try {
-      const response = await fetch(url, {
-        method,
-        headers,
-        keepalive: isKept,
-        body: isWarm && body instanceof Uint8Array ? body : this.#toBody(request, passage),
-        // By default a compressed body is decoded while its headers stay, and a redirect resends the credential elsewhere.
-        decompress: false,
-        redirect: "manual",
-        // The runtime's own timer is coarse and does not run while connecting.
-        timeout: false,
-        signal: cancellation.signal,
-        ...target.tls,
-      });
-      const head = new UpstreamHead(response, isKept ? target.warm : null);
-      if (head.isRelayable) return head;
-      response.body?.cancel().catch(() => undefined);
-      return { kind: "failed", error: "connection_error", failure: "malformed", isSent: true };
-    } catch (cause) {
-      // Without a body nothing tells whether the connection stood.
-      const isSent = passage.isConnected || body === null;
-      if (cancellation.cause !== "timeout")
-        return {
-          kind: "failed",
-          error: "connection_error",
-          failure: toConnectionFailure(systemCode(cause)),
-          isSent,
-        };
-      const failure = passage.isConnected ? "read_timeout" : body === null ? undefined : "connect_timeout";
-      return { kind: "failed", error: "timeout", failure, isSent };
-    }
+    request.isConnected = isWarm;
+    return fetch(url, {
+      method,
+      headers,
+      keepalive: isKept,
+      body: isWarm && body instanceof Uint8Array ? body : this.#toBody(request),
+      // By default a compressed body is decoded while its headers stay, and a redirect resends the credential elsewhere.
+      decompress: false,
+      redirect: "manual",
+      // The runtime's own timer is coarse and does not run while connecting.
+      timeout: false,
+      signal: cancellation.signal,
+      ...target.tls,
+    });
+  }
+
+  toAnswer(request: UpstreamRequest, response: Response): UpstreamAnswer {
+    const head = new UpstreamHead(response, isKeptOpen(request) ? request.target.warm : null);
+    if (head.isRelayable) return head;
+    response.body?.cancel().catch(() => undefined);
+    return { kind: "failed", error: "connection_error", failure: "malformed", isSent: true };
   }
 
   #toHeadMs({ headMs, untilMs }: UpstreamRequest): number {
@@ -123,20 +123,36 @@ export class Upstream {
   }
 
   /** A body that tells when its connection stands. */
-  #toBody(request: UpstreamRequest, passage: Passage): ReadableStream<Uint8Array> | null {
+  #toBody(request: UpstreamRequest): ReadableStream<Uint8Array> | null {
     const { body, cancellation } = request;
     if (body === null) return null;
     const onMoved = () => {
-      passage.isConnected = true;
+      request.isConnected = true;
       cancellation.arm(this.#toHeadMs(request));
     };
     return body instanceof Uint8Array ? toConnectedBody(body, onMoved) : toStreamedBody(body, onMoved);
   }
 }
 
-/** The progress of one call. */
-interface Passage {
-  isConnected: boolean;
+function isKeptOpen({ method }: UpstreamRequest): boolean {
+  return !RESENT_METHODS.has(method);
+}
+
+export function toFailedCall(
+  { body, cancellation, isConnected }: UpstreamRequest,
+  cause: unknown,
+): FailedCall {
+  // Without a body nothing tells whether the connection stood.
+  const isSent = isConnected === true || body === null;
+  if (cancellation.cause !== "timeout")
+    return {
+      kind: "failed",
+      error: "connection_error",
+      failure: toConnectionFailure(systemCode(cause)),
+      isSent,
+    };
+  const failure = isConnected === true ? "read_timeout" : body === null ? undefined : "connect_timeout";
+  return { kind: "failed", error: "timeout", failure, isSent };
 }
 
 /** Connections with different settings never share a pool (measured: docs/decisions.md). */

@@ -191,7 +191,10 @@ export class LimitBook {
   /** Called once when a request's event is begun. */
   began(request: UsageBeginning): void {
     this.#underWay.add(request);
-    if (this.#entries.size === 0) return;
+    if (this.#entries.size > 0) this.#begin(request);
+  }
+
+  #begin(request: UsageBeginning): void {
     this.#index.visit(request, (entry, value) => {
       const counter = begin(entry, value, request);
       if (isCountedFromBegin(entry.limit)) this.#tell(entry, counter, request.arrivedAtUs);
@@ -201,7 +204,10 @@ export class LimitBook {
   /** Called once when its event is written, in the same turn. `named`: under the model that its answer named, where it began without one. */
   ended(request: UsageBeginning, ending: UsageEnding, named?: UsageBeginning): void {
     this.#underWay.delete(request);
-    if (this.#entries.size === 0) return;
+    if (this.#entries.size > 0) this.#end(request, ending, named);
+  }
+
+  #end(request: UsageBeginning, ending: UsageEnding, named: UsageBeginning | undefined): void {
     const amounts = new Amounts(request, ending);
     this.#index.visit(request, (entry, value) => {
       const counter = end(entry, value, { request, amounts });

@@ -68,6 +68,8 @@ const ERROR_STATUS_MIN = 400;
 /** One for all answers: it keeps nothing between two of them. */
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
+/** One for all answers that come whole, each of which is read in one step. */
+const accumulator = new UsageAccumulator({ defaultsToExclusive: false });
 
 export function createMeter(dialect: MeterDialect, { streamed, statusCode }: MeterOptions): Meter {
   return streamed ? new StreamMeter(dialect, statusCode) : new UnaryMeter(dialect, statusCode);
@@ -117,13 +119,18 @@ class StreamMeter implements Meter, SseSink {
   finish(): MeterReading {
     this.#parser.finish();
     if (this.#statusCode >= ERROR_STATUS_MIN) this.#errorKind ??= toErrorKind(this.#statusCode, undefined);
-    return toReading(this.#accumulator, this.#tier, {
+    const told = this.#accumulator;
+    return {
+      usage: told.total(),
       errorKind: this.#errorKind,
       complete: this.#complete,
       isUsageBegun: this.#isUsageBegun || undefined,
       model: this.#model ?? undefined,
+      tier: toTier(this.#tier, told),
+      geo: toGeoName(told.geo),
+      costReportedPico: toCostPico(told),
       response: this.#response ?? undefined,
-    });
+    };
   }
 
   isSilent(name: string | null, bytes: Uint8Array, from: number, to: number): boolean {
@@ -170,24 +177,8 @@ function readOwnTier(message: JsonObject): string | null {
   return readCondition(message[TIER]) ?? (isJsonObject(response) ? readCondition(response[TIER]) : null);
 }
 
-/** The reading with what usage objects have told, the conditions and the cost among it; the answer says `ownTier` of itself. */
-function toReading(
-  accumulator: UsageAccumulator,
-  ownTier: string | null,
-  { errorKind, complete, isUsageBegun, model, response }: Omit<MeterReading, "usage">,
-): MeterReading {
-  const { cost } = accumulator;
-  return {
-    usage: accumulator.total(),
-    errorKind,
-    complete,
-    isUsageBegun,
-    model,
-    tier: toTier(ownTier, accumulator),
-    geo: toGeoName(accumulator.geo),
-    costReportedPico: cost === null ? undefined : numberToPico(cost),
-    response,
-  };
+function toCostPico({ cost }: UsageAccumulator): Pico | undefined {
+  return cost === null ? undefined : numberToPico(cost);
 }
 
 class UnaryMeter implements Meter {
@@ -219,17 +210,22 @@ class UnaryMeter implements Meter {
     const body =
       this.#pruner === null ? parseJson(decoder.decode(this.#only ?? undefined)) : this.#pruner.finish();
     const dialect = this.#dialect;
-    const accumulator = new UsageAccumulator(dialect);
+    accumulator.reset(dialect);
     const told = isJsonObject(body) ? body : null;
     if (told !== null) dialect.addUsage(told, accumulator);
     const failure = told === null ? null : (dialect.findFailure?.(told) ?? null);
     const isFailure = this.#statusCode >= ERROR_STATUS_MIN || failure !== null || isOnlyError(body);
-    return toReading(accumulator, told === null ? null : readOwnTier(told), {
+    return {
+      usage: accumulator.total(),
       errorKind: isFailure ? toErrorKind(this.#statusCode, failure ?? body) : null,
       complete: body !== undefined,
+      isUsageBegun: undefined,
       model: toText(told === null ? null : dialect.findModel?.(told)) ?? undefined,
+      tier: toTier(told === null ? null : readOwnTier(told), accumulator),
+      geo: toGeoName(accumulator.geo),
+      costReportedPico: toCostPico(accumulator),
       response: told === null ? undefined : (dialect.findResponse?.(told) ?? undefined),
-    });
+    };
   }
 }
 
@@ -257,7 +253,11 @@ const ANSWERS = ["choices", "data", "output"] as const;
 /** An error object, alone or the one element of an array, without an answer beside it. */
 function isOnlyError(body: unknown): boolean {
   if (Array.isArray(body)) return body.length === 1 && isOnlyError(body[0]);
-  return isJsonObject(body) && isError(body) && !ANSWERS.some((member) => hasItems(body[member]));
+  return isJsonObject(body) && isError(body) && !hasAnswer(body);
+}
+
+function hasAnswer(body: JsonObject): boolean {
+  return ANSWERS.some((member) => hasItems(body[member]));
 }
 
 function hasItems(value: unknown): boolean {

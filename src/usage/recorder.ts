@@ -377,7 +377,10 @@ function isSame(a: UsageDimensions, b: UsageDimensions): boolean {
 }
 
 function isSameList(a: readonly string[], b: readonly string[]): boolean {
-  return a === b || (a.length === b.length && a.every((tag, index) => tag === b[index]));
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let index = 0; index < a.length; index += 1) if (a[index] !== b[index]) return false;
+  return true;
 }
 
 /** JSON, because any text may stand in a field, and none is not the same as an empty one. */

@@ -83,8 +83,7 @@ interface AccumulatorOptions {
  * does not depend on the order in which a gateway sends its fields.
  */
 export class UsageAccumulator implements ToldConditions {
-  readonly #defaultsToExclusive: boolean;
-  readonly #countsWebSearches: boolean;
+  #options: AccumulatorOptions;
   /** Quantities from `addQuantity`; null until then. */
   #told: { [unit in Unit]?: number } | null = null;
   /** Quantities that `countUntold` counted; null until then. */
@@ -98,10 +97,21 @@ export class UsageAccumulator implements ToldConditions {
   /** The cost that a usage object told last, in currency units; null when none did. */
   cost: number | null = null;
 
-  /** Both are for the messages dialect: only prompt or completion tokens make it inclusive, and it tells its searches. */
-  constructor({ defaultsToExclusive, countsWebSearches = false }: AccumulatorOptions) {
-    this.#defaultsToExclusive = defaultsToExclusive;
-    this.#countsWebSearches = countsWebSearches;
+  /** Both options are for the messages dialect: only prompt or completion tokens make it inclusive, and it tells its searches. */
+  constructor(options: AccumulatorOptions) {
+    this.#options = options;
+  }
+
+  /** Forgets everything, for another response. */
+  reset(options: AccumulatorOptions): void {
+    this.#options = options;
+    this.#told = null;
+    this.#untold = null;
+    this.#numbers?.fill(UNTOLD);
+    this.tier = null;
+    this.speed = null;
+    this.geo = null;
+    this.cost = null;
   }
 
   /** Takes a quantity that no usage object holds; of each unit the last one counts. False for what is no quantity. */
@@ -162,7 +172,8 @@ export class UsageAccumulator implements ToldConditions {
     // Details of the input are contained in it: an answer of the responses API through the relay.
     const isDetailed = (written ?? findFirst(numbers, CACHED_IN_INPUT)) !== undefined;
     const isExclusive =
-      (prompt ?? completion) === undefined && (isCacheBeside || (this.#defaultsToExclusive && !isDetailed));
+      (prompt ?? completion) === undefined &&
+      (isCacheBeside || (this.#options.defaultsToExclusive && !isDetailed));
     // A detail of an inclusive input that other gateways tell beside it may be in it or not.
     const hasInput = !isExclusive && input !== undefined;
     const hasOutput = !isExclusive && output !== undefined;
@@ -178,7 +189,7 @@ export class UsageAccumulator implements ToldConditions {
       output_audio_tokens: hasOutput ? findAny(numbers, AUDIO_OUT) : undefined,
       images: undefined,
       search_units: undefined,
-      web_searches: this.#countsWebSearches ? findAny(numbers, WEB_SEARCHES) : undefined,
+      web_searches: this.#options.countsWebSearches === true ? findAny(numbers, WEB_SEARCHES) : undefined,
       requests: undefined,
     });
     return quantities === null ? null : { shape: isExclusive ? "exclusive" : "inclusive", quantities };

@@ -57,13 +57,14 @@ export function createDoor(deps: DoorDeps): Door {
     if (caller.credential.kind === "session" && isMutation(request.method)) checkBrowser(request);
     return caller;
   };
+  /** Apart from `admit`: a closure in it would make a scope of its variables for every caller. */
+  const checkFound = async (finding: Promise<Caller>, request: Request, access: Admission) =>
+    check(await finding, request, access);
   return {
     checkBrowser,
     admit(request, access) {
       const caller = deps.authenticator.authenticate(request.headers);
-      return caller instanceof Promise
-        ? caller.then((found) => check(found, request, access))
-        : check(caller, request, access);
+      return caller instanceof Promise ? checkFound(caller, request, access) : check(caller, request, access);
     },
   };
 }
