@@ -1,11 +1,11 @@
 /**
- * Gateways side by side, in turns drawn by chance, in one run: `npm run bench` (all scenes, about half an hour), `npm run bench
+ * Gateways side by side, in turns drawn by chance, in one run: `npm run bench` (all scenes, a quarter of an hour), `npm run bench
  * -- unary streams` (those alone), `npm run bench -- growth` (a request beside ever more keys, models, limits and tags). Two
  * cores: each gateway with all of its threads on the first, the upstream and the load on the second. Needs taskset and gcc; what
  * is not installed is named and left out. Prints medians and ranges; scenes in which nginx's own tail shows a busy machine are
  * not printed, and the exit code is 1.
  *
- *   --goals                      what the goals of docs/performance.md need, some 20 minutes, and their table
+ *   --goals                      what the goals of docs/performance.md need, 21 minutes or 16 with a kept DIR, and their table
  *   --with nginx,bare,Lockport   only these        --lockport NAME=EXECUTABLE   one more build beside dist/lockport
  *   --rounds 8 --seconds 2       of each scene: two builds that are near each other need more than three on a busy machine
  *   --seed 7                     draws the turns of an earlier run

@@ -4,8 +4,8 @@ import { percentile } from "./table.ts";
 import { runLoad, startUpstream, toRequest, writeRequests, type Load, type Upstream } from "./wire.ts";
 
 const LOAD = { connections: 64, rate: 3_000, seconds: 1.5 };
-/** Its p99 on a quiet machine is 0.3 to 1 ms, and beside one busy program 3 ms and more. */
-const QUIET_P99_MS_MAX = 2;
+/** Its p99 on a quiet machine is 0.5 to 2 ms, and tens to hundreds where others work; `BENCH_QUIET_MS` is another limit. */
+const QUIET_P99_MS_MAX = Number(process.env["BENCH_QUIET_MS"] ?? 2.5);
 
 export class Witness {
   readonly #upstream: Upstream;

@@ -25,7 +25,7 @@ test("turns of a seed are drawn again with it, each contender has one, and each 
 test("figures are refused where nginx was slow in most looks, with what was seen and the limit", () => {
   const refusal = toRefusal([0.4, 3.5, 9.25]);
   expect(refusal).toContain("p99 of 3.5 ms (median of 3 looks, 0.4 to 9.3)");
-  expect(refusal).toContain("above 2 ms nothing is printed");
+  expect(refusal).toContain("above 2.5 ms nothing is printed");
 });
 
 test("figures are told where one look alone was slow, and where nothing looked", () => {
