@@ -49,6 +49,28 @@ describe.skipIf(process.platform !== "linux")("variables of the runtime that wea
   }, 60_000);
 });
 
+test.skipIf(process.platform !== "linux").each([
+  ["five seconds", {}, "BUN_GC_TIMER_INTERVAL=5000"],
+  ["what its operator says", { BUN_GC_TIMER_INTERVAL: "700" }, "BUN_GC_TIMER_INTERVAL=700"],
+])(
+  "a server leaves %s between the runtime's own collections, in which what streams wait with would grow old",
+  async (_what, own, expected) => {
+    const lockport = await executable();
+    const folder = makeFolder();
+    const server = await startProcess([lockport], { env: { PROXY_DATA_DIR: folder.path, ...own } });
+    try {
+      const variables = readFileSync(`/proc/${server.pid}/environ`, "utf8").split("\0");
+      expect(variables.filter((variable) => variable.startsWith("BUN_GC_TIMER_INTERVAL="))).toEqual([
+        expected,
+      ]);
+    } finally {
+      expect(await server.stop()).toBe(0);
+      folder.remove();
+    }
+  },
+  60_000,
+);
+
 test.skipIf(process.platform !== "linux")(
   "a variable that other programs give that name is ignored with one warning that does not tell its value",
   async () => {
