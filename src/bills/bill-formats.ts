@@ -133,7 +133,7 @@ function toOpenAiUsage(record: BillRecord): BillRow {
     day: record.day(parseDate, "start_time", "start_time_iso"),
     model: record.text("model"),
     tier: record.text("batch")?.toLowerCase() === "true" ? "batch" : toTier(record.text("service_tier")),
-    requests: record.count("num_model_requests"),
+    requests: record.wholeCount("num_model_requests"),
     units: toUnits({
       input_tokens: input === undefined ? undefined : Math.max(input - (cached ?? 0), 0),
       cached_input_tokens: cached,
@@ -240,7 +240,7 @@ function toOpenRouter(record: BillRecord): BillRow {
   return toTold({
     day: record.day(parseDate, "date", "created_at"),
     model: record.text("model", "model_permaslug"),
-    requests: record.has("generation_id") ? 1 : record.count("requests"),
+    requests: record.has("generation_id") ? 1 : record.wholeCount("requests"),
     units: toUnits({
       input_tokens: record.count("prompt_tokens", "tokens_prompt"),
       output_tokens: record.count("completion_tokens", "tokens_completion"),
@@ -300,7 +300,7 @@ function toMapped(record: BillRecord, map: ColumnMap): BillRow {
     day: record.day(parseDate, of("date")),
     model: record.text(of("model")),
     tier: toTier(record.text(of("tier"))),
-    requests: record.count(of("requests")),
+    requests: record.wholeCount(of("requests")),
     units: toUnits({
       input_tokens: record.count(of("input_tokens")),
       cached_input_tokens: record.count(of("cached_input_tokens")),

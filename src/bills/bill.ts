@@ -182,6 +182,13 @@ export class BillRecord {
     return Number(pico / PICO) + Number(pico % PICO) / Number(PICO);
   }
 
+  /** A number of requests. Throws `invalid_bill`. */
+  wholeCount(...names: readonly string[]): number | undefined {
+    const count = this.count(...names);
+    if (count === undefined || Number.isInteger(count)) return count;
+    return this.refuse(names, "is not a whole number, as a number of requests is");
+  }
+
   /** An amount of money in units of the currency, exact to 10⁻¹². Throws `invalid_bill`. */
   amount(...names: readonly string[]): Pico | undefined {
     const found = this.#find(names);

@@ -63,18 +63,20 @@ export function planCorrection(
   };
 }
 
-/** The names that some dates reach, each with the first of them. */
+/** A time in which a name had prices that are dated back. */
+export interface RepricedSpan {
+  readonly name: string;
+  readonly fromUs: InstantUs;
+  readonly untilUs: InstantUs;
+}
+
+/** The times in which prices that are dated back were those of a name, or would have been. */
 export function listRepriced(
   backdated: readonly Backdating[],
   past: { readonly inheritance: InheritancePast; readonly untilUs: InstantUs },
-): ReadonlyMap<string, InstantUs> {
+): readonly RepricedSpan[] {
   const dates = new PriceDates(backdated, past);
-  const first = new Map<string, InstantUs>();
-  for (const name of dates.listReached()) {
-    const fromUs = dates.findFirst(name);
-    if (fromUs !== null) first.set(name, fromUs);
-  }
-  return first;
+  return dates.listReached().flatMap((name) => dates.listRepriced(name));
 }
 
 /** A unit, or the list of variants, which is inherited whole. */
@@ -154,16 +156,21 @@ class PriceDates {
       .sort((one, other) => one - other);
   }
 
-  /** The first of the dates whose prices a name has had. */
-  findFirst(name: string): InstantUs | null {
-    const froms = this.listMoments(name).flatMap((atUs) =>
-      PARTS.flatMap((part) => {
-        const isOwn = (each: string) => hasOwn(this.#inheritance.at(each, atUs), part);
-        const { dated } = this.lookUp(name, part, { atUs, isOwn });
-        return dated === undefined ? [] : [dated.of.fromUs];
-      }),
-    );
-    return froms.length === 0 ? null : Math.min(...froms);
+  listRepriced(name: string): readonly RepricedSpan[] {
+    const moments = this.listMoments(name);
+    const spans: RepricedSpan[] = [];
+    for (const [at, fromUs] of moments.entries()) {
+      const isDated = PARTS.some((part) => {
+        const isOwn = (each: string) => hasOwn(this.#inheritance.at(each, fromUs), part);
+        return this.lookUp(name, part, { atUs: fromUs, isOwn }).dated !== undefined;
+      });
+      if (!isDated) continue;
+      const untilUs = moments[at + 1] ?? this.#untilUs;
+      const last = spans.at(-1);
+      if (last?.untilUs === fromUs) spans[spans.length - 1] = { ...last, untilUs };
+      else spans.push({ name, fromUs, untilUs });
+    }
+    return spans;
   }
 
   /** Finds the name that has a part itself, and the dated one that was asked for it, be it that it had none. */

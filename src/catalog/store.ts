@@ -2,6 +2,7 @@ import type { AuditEntry } from "#audit/event.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { Unit } from "#kernel/units.ts";
 import type { Model } from "./model.ts";
+import type { RepricedSpan } from "./backdating.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Backdating, HeldPrice, PriceSpan, PriceStamp } from "./held-price.ts";
 import type { LoadedFeed, PriceRow, VariantRow } from "./pricing.ts";
@@ -63,8 +64,8 @@ export interface CatalogStore {
     page: Page,
     options?: { readonly hasSuperseded?: boolean },
   ): Promise<Paged<HeldPrice>>;
-  /** The names whose requests until a moment prices that are dated back have reached, each with the first of its dates. */
-  listRepriced(backdated: readonly Backdating[], untilUs: InstantUs): Promise<ReadonlyMap<string, InstantUs>>;
+  /** The times until a moment in which prices that are dated back were those of a name. */
+  listRepriced(backdated: readonly Backdating[], untilUs: InstantUs): Promise<readonly RepricedSpan[]>;
   /** The prices of some names, or of all, over time; a name that never had one is not there. */
   readPriceSpans(names: readonly string[] | null): Promise<ReadonlyMap<string, readonly PriceSpan[]>>;
 }

@@ -447,7 +447,7 @@ test("a past date reaches a model under the name that it had then, and names of 
       [{ ...dated, ...(id !== undefined && { modelId: id }) }],
       one.nowUs(),
     );
-    expect(new Set(reached.keys())).toEqual(new Set(["renamed", "m", "gone", "late"]));
+    expect(new Set(reached.map(({ name }) => name))).toEqual(new Set(["renamed", "m", "gone", "late"]));
   } finally {
     await one.close();
   }

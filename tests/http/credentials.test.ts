@@ -110,6 +110,12 @@ describe("a credential that is replaced", () => {
     expect(await use()).toBe(`Bearer ${FIRST}`);
   });
 
+  test("is not taken back by a body with a field that the request does not have", async () => {
+    await replace();
+    expect(await codeOf("POST", `${ACME}/restore-credential`, { dry_run: true })).toBe("invalid_request");
+    expect(await use()).toBe(`Bearer ${SECOND}`);
+  });
+
   test("is taken back with an entry of the audit log that says so and holds neither", async () => {
     await replace();
     await restore();

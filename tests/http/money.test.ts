@@ -371,3 +371,40 @@ describe("cache writes of an inclusive prompt", () => {
     },
   );
 });
+
+describe("a price that is dated back", () => {
+  test("answers how many requests a re-pricing would change: of a name that had another target since, those of before alone", async () => {
+    const api = async (method: string, path: string, body: object) => {
+      const response = await app.api(method, path, body);
+      const text = await response.text();
+      expect(response.status < 300 ? "" : text).toBe("");
+      return JSON.parse(text);
+    };
+    const send = async (model: string) => {
+      answer = { usage: USAGE };
+      const body = { model, messages: [] };
+      await (await app.api("POST", "/v1/chat/completions", body)).arrayBuffer();
+    };
+    const bound = { provider: "up", upstream_name: "real" };
+    await api("POST", "/admin/v1/models", { alias: "other", ...bound, pricing: PRICED });
+    await api("POST", "/admin/v1/models", { alias: "name", target: "m" });
+    const { created_at: since } = await api("PATCH", "/admin/v1/models/name", { hidden: false });
+    await send("m");
+    await send("name");
+    await api("PATCH", "/admin/v1/models/name", { target: "other" });
+    for (let count = 0; count < 3; count += 1) await send("name");
+    const pricing = { ...PRICING, input_tokens: 2 };
+    const changed = await api("PATCH", "/admin/v1/models/m", { pricing, effective_from: since });
+    const { id } = await api("POST", "/admin/v1/repricing", { prices: "history", dry_run: true });
+    let plan: any;
+    await until(
+      async () => {
+        plan = await read(`/admin/v1/repricing/${id}`);
+        return plan.total !== null;
+      },
+      () => JSON.stringify(plan),
+    );
+    expect(plan.total.requests).toBe(2);
+    expect(changed.repriceable_requests).toBe(plan.total.requests);
+  });
+});

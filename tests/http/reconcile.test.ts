@@ -49,6 +49,17 @@ const many = (count: number, used: Used): readonly Used[] => Array.from({ length
 const PRICES = { input_tokens: 1_000_000, output_tokens: 2_000_000, web_searches: 10_000_000_000 };
 
 describe("POST /admin/v1/reconcile", () => {
+  test("refuses a number of requests that is none by its row, in a map and in an export, and never fails", async () => {
+    await team.record({ at: "2026-03-09T10:00:00Z", by: team.alice });
+    const inMap = { files: [toFile(["2026-03-09", "fast-2026", "standard", "1.5", 6, 4, 2, ""])], map: MAP };
+    const completions = await fixture("openai-completions.json");
+    const text = completions.text.replace(/"num_model_requests": ?\d+/, '"num_model_requests": 0.5');
+    expect(text).not.toBe(completions.text);
+    for (const body of [inMap, { files: [{ ...completions, text }] }]) {
+      await expectError(await post(body), "400 invalid_bill");
+    }
+  });
+
   test("holds a bill of the ledger's own figures against it: every line is equal, by day, upstream model and tier", async () => {
     const { alice } = team;
     await team.record(

@@ -253,3 +253,20 @@ test("what is recorded behind a plan and ended before it is told beside its figu
   expect(reverted.rows_gone).toBeUndefined();
   expect(await costOfDay()).toBe(before);
 });
+
+test("applying and taking back refuse a field that they do not have, and change nothing", async () => {
+  await team.record({ at: "2026-05-01T10:00:00Z", by: team.alice });
+  const plan = await create({
+    since: "2026-05-01",
+    until: "2026-05-02",
+    prices: { fast: FAST },
+    dry_run: true,
+  });
+  const before = await team.read("/stats/breakdown?since=2026-05-01&until=2026-05-02");
+  for (const change of ["apply", "revert"]) {
+    const refused = await post(`${PATH}/${plan.id}/${change}`, { dry_run: true });
+    await expectError(refused, "400 invalid_request", "dry_run");
+  }
+  expect((await rested(plan.id)).state).toBe("planned");
+  expect(await team.read("/stats/breakdown?since=2026-05-01&until=2026-05-02")).toEqual(before);
+});

@@ -194,6 +194,18 @@ describe("lockport ledger check", () => {
   }, 30_000);
 });
 
+test("finds nothing while a server that follows a killed one reads through the room that its journal had reserved", async () => {
+  const dataDir = makeLedger(THREE_DAYS, SEALED);
+  const path = segmentPath(join(dataDir, "journal"), 1);
+  const lines = readFileSync(path);
+  // A position is stored for each 256 KiB that is read, blanks included; a server may be killed in between.
+  writeFileSync(path, Buffer.concat([lines, Buffer.alloc(1024 * 1024)]));
+  change(dataDir, `UPDATE ledger_state SET journal_offset = ${lines.length + 256 * 1024}`);
+  const { findings, journal } = await check(dataDir);
+  expect(findings).toEqual([]);
+  expect(journal).toEqual({ checkedEnds: 90, waitingEnds: 0, waitingBytes: 0 });
+});
+
 test("costs that a re-pricing has changed since are those of no end in the journal, and an event that is missing is still found", async () => {
   await using engine = createSqliteEngine();
   await using bench = await openBench(engine);

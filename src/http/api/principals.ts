@@ -10,7 +10,7 @@ import {
 import { DeletedOrRemoval, pageOf } from "#http/schemas/shared.ts";
 import { toActor } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
-import { NoRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas/requests.ts";
+import { NoAdminRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas/requests.ts";
 import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#views/identity.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import type { Principals } from "#identity/principals.ts";
@@ -91,7 +91,7 @@ export function principalRoutes(principals: Principals) {
       summary: "End every session of a principal",
       description: "Its keys stay. The body may be left out.",
       params: { id: ALICE.id },
-      body: NoRequest,
+      body: NoAdminRequest,
       example: {},
       isBodyOptional: true,
       answer: json(200, SessionsRevoked, { revoked: 2 }),

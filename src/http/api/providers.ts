@@ -7,7 +7,7 @@ import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { json, route } from "#http/door/route.ts";
 import { DiscoveredModels, ProviderListEntry, ProviderView, TestedProvider } from "#http/schemas/catalog.ts";
 import { INSTANT, MODEL, PAGE, PROVIDER } from "#http/schemas/examples.ts";
-import { NoRequest, ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
+import { NoAdminRequest, ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
 import { DeletedOrRemoval, oneOf, pageOf } from "#http/schemas/shared.ts";
 import { toProviderNotFound } from "#catalog/provider.ts";
 import { toProviderRemovalView } from "#views/removals.ts";
@@ -117,7 +117,7 @@ export function providerRoutes(catalog: Catalog) {
       summary: "Take the former credential of a provider back",
       description: `The credential that was replaced within the last day serves again from the next request on, and the one that it replaces becomes the former. The body may be left out. ${IF_MATCH}`,
       params: { name: PROVIDER.name },
-      body: NoRequest,
+      body: NoAdminRequest,
       example: {},
       isBodyOptional: true,
       answer: json(200, ProviderView, SINGLE_PROVIDER, ["etag"]),

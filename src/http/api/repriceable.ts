@@ -1,8 +1,9 @@
 import type { Catalog } from "#catalog/catalog.ts";
 import { type FeedDraft, parseFeed, toBackdatings } from "#catalog/feed.ts";
+import type { RepricedSpan } from "#catalog/backdating.ts";
 import type { Backdating } from "#catalog/held-price.ts";
 import type { Model } from "#catalog/model.ts";
-import { type Clock, type InstantUs, parseInstant } from "#kernel/clock.ts";
+import { type Clock, parseInstant } from "#kernel/clock.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { Caller } from "#identity/caller.ts";
@@ -13,8 +14,8 @@ export interface RepriceableDeps {
   readonly stats: Pick<StatsStore, "readSeries">;
 }
 
-/** Each is a report of its own. */
-const DATES_COUNTED_MAX = 16;
+/** Each time is a report of its own. */
+const TIMES_COUNTED_MAX = 16;
 
 /** The prices of an accepted feed that have a date. */
 export function listBackdated(feed: FeedDraft): readonly Backdating[] {
@@ -41,9 +42,8 @@ export function listBackdatedOf({ id, alias }: Model, patch: DatedPatch): readon
 }
 
 /**
- * Counts the requests that a re-pricing would price again: of each name that has one of the prices that are dated back, since the
- * first of its dates. Nothing where no date is past. Never throws: the change is made, and a client must not take it for one that
- * failed.
+ * Counts the requests that a re-pricing would price again: of each name while it had one of the prices that are dated back.
+ * Nothing where no date is past. Never throws: the change is made, and a client must not take it for one that failed.
  */
 export async function countRepriceable(
   { catalog, clock, stats }: RepriceableDeps,
@@ -54,13 +54,14 @@ export async function countRepriceable(
   const past = dated.filter(({ fromUs }) => fromUs <= nowUs);
   if (past.length === 0) return {};
   try {
-    const names = [...(await catalog.listRepriced(past, nowUs))];
-    const byDate = Map.groupBy(names, ([, fromUs]) => fromUs);
-    if (byDate.size > DATES_COUNTED_MAX) return {};
-    const count = async (sinceUs: InstantUs, models: readonly string[]) => {
+    const spans = await catalog.listRepriced(past, nowUs);
+    const byTime = Map.groupBy(spans, ({ fromUs, untilUs }) => `${fromUs} ${untilUs}`);
+    if (byTime.size > TIMES_COUNTED_MAX) return {};
+    const count = async (ofTime: readonly RepricedSpan[]) => {
+      const [{ fromUs: sinceUs, untilUs } = { fromUs: nowUs, untilUs: nowUs }] = ofTime;
       const query = {
-        window: { sinceUs, untilUs: nowUs },
-        filter: filterBy({ models }),
+        window: { sinceUs, untilUs },
+        filter: filterBy({ models: ofTime.map(({ name }) => name) }),
         providers: EVERY_PROVIDER,
         principalId: null,
         bucket: "month",
@@ -71,11 +72,7 @@ export async function countRepriceable(
       return buckets.reduce((sum, { requests }) => sum + requests, 0);
     };
     let total = 0;
-    for (const [sinceUs, ofDate] of byDate)
-      total += await count(
-        sinceUs,
-        ofDate.map(([name]) => name),
-      );
+    for (const ofTime of byTime.values()) total += await count(ofTime);
     return { repriceable_requests: total };
   } catch {
     return {};

@@ -8,7 +8,7 @@ import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { json, route } from "#http/door/route.ts";
 import { ID, INSTANT, MODEL, PAGE } from "#http/schemas/examples.ts";
 import { Repricing, RepricingRequest, RepricingRow } from "#http/schemas/repricing.ts";
-import { NoRequest } from "#http/schemas/requests.ts";
+import { NoAdminRequest } from "#http/schemas/requests.ts";
 import { pageOf } from "#http/schemas/shared.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { parsePage } from "#kernel/page.ts";
@@ -133,7 +133,7 @@ export function repricingRoutes({ catalog, clock, repricings }: RepricingRoutesD
       description:
         "Step by step, some thousand requests of a day with their totals in one transaction: reports are right at every moment, and say `x-proxy-repricing` meanwhile. Refused where another re-pricing has changed requests of the same time since the plan was made.",
       params: PARAMS,
-      body: NoRequest,
+      body: NoAdminRequest,
       example: {},
       isBodyOptional: true,
       answer: json(202, Repricing, { ...VIEW, state: "running", progress: { done: 0, total: 12 } }),
@@ -148,7 +148,7 @@ export function repricingRoutes({ catalog, clock, repricings }: RepricingRoutesD
       description:
         "Costs, prices and what was unpriced are as they were before, as far as rows are kept. Those that were applied later to the same time are taken back first.",
       params: PARAMS,
-      body: NoRequest,
+      body: NoAdminRequest,
       example: {},
       isBodyOptional: true,
       answer: json(202, Repricing, { ...VIEW, state: "reverting" }),

@@ -303,6 +303,7 @@ export const LoginLinkRequest = t.Object({ token: t.String() }, open("LoginLinkR
 
 /** A request without a body of meaning, such as a revocation: anything that is a JSON object. */
 export const NoRequest = t.Object({}, open("NoRequest"));
+export const NoAdminRequest = t.Object({}, closed("NoAdminRequest"));
 
 /** LiteLLM's clients send null for what they leave out. */
 const leftOut = <Schema extends TSchema>(schema: Schema) => t.Optional(t.Union([schema, t.Null()]));

@@ -1,4 +1,4 @@
-import { type CutPrice, type KnownPast, listRepriced } from "#catalog/backdating.ts";
+import { type CutPrice, type KnownPast, listRepriced, type RepricedSpan } from "#catalog/backdating.ts";
 import type { Backdating, HeldPrice, KnownPrice } from "#catalog/held-price.ts";
 import { type HistorySteps, planFirstHistory, planFirstInheritance } from "#catalog/price-history.ts";
 import { InheritancePast, listLookedUp, type PriceInheritance } from "#catalog/price-inheritance.ts";
@@ -141,12 +141,12 @@ function toInheritance(row: RowOf<typeof priceInheritance>): readonly PriceInher
   return ownUnits === undefined ? [] : [{ ...row, ownUnits }];
 }
 
-/** The names that some dates reach, each with the first of them. */
+/** `CatalogStore.listRepriced`. */
 export function* readRepriced(
   backdated: readonly Backdating[],
   untilUs: InstantUs,
   current: CatalogPicture,
-): Script<ReadonlyMap<string, InstantUs>> {
+): Script<readonly RepricedSpan[]> {
   const inheritance = (yield* hasInheritance())
     ? yield* readInheritancePast(backdated, [])
     : new InheritancePast(planFirstInheritance(current));

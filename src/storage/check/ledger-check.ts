@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
@@ -5,7 +6,12 @@ import { readPrunedBefore } from "#storage/cells/retention.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import type { LedgerCheck, LedgerFinding } from "#storage/engine.ts";
 import { SegmentReader } from "#storage/journal/segment-reader.ts";
-import { findSegments, type JournalPosition, measureSegments } from "#storage/journal/segments.ts";
+import {
+  findSegments,
+  type JournalPosition,
+  measureSegments,
+  segmentPath,
+} from "#storage/journal/segments.ts";
 import { type LedgerJournal, readPosition } from "#storage/ledger-reader.ts";
 import { each, one, type Script } from "#storage/sql/script.ts";
 import { type Begun, JournalDecoder } from "#usage/journal-decoder.ts";
@@ -164,13 +170,17 @@ function readJournalEnds(
     reader.close();
   }
   const ofPosition = sizes.get(position.segment) ?? 0;
+  // With what is reserved behind its lines: a writer also reads through the room of a server that was killed.
+  const sizeOfPosition = sizes.has(position.segment)
+    ? statSync(segmentPath(directory, position.segment)).size
+    : 0;
   const presentBytes = present.reduce((sum, segment) => sum + (sizes.get(segment) ?? 0), 0);
   return {
     committed,
     waiting,
     waitingBytes: presentBytes - Math.min(position.offsetBytes, ofPosition),
     damagedLines,
-    hasPosition: ofPosition >= position.offsetBytes,
+    hasPosition: sizeOfPosition >= position.offsetBytes,
     hasCosts,
     arrivals,
   };
