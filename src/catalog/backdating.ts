@@ -1,6 +1,13 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { type Unit, UNITS } from "#kernel/units.ts";
-import type { Backdating, BegunPrice, HeldPrice, KnownPrice, PriceStamp } from "./held-price.ts";
+import type {
+  Backdating,
+  BegunPrice,
+  HeldPrice,
+  KnownPrice,
+  PriceStamp,
+  RepricedSpan,
+} from "./held-price.ts";
 import {
   type InheritancePast,
   listLookedUp,
@@ -61,13 +68,6 @@ export function planCorrection(
     begun: [...steps.flatMap(({ kept }) => kept), ...steps.flatMap(({ begun }) => begun)],
     inherited: dates.names.flatMap((name) => rewriting.listInheritance(name)),
   };
-}
-
-/** A time in which a name had prices that are dated back. */
-export interface RepricedSpan {
-  readonly name: string;
-  readonly fromUs: InstantUs;
-  readonly untilUs: InstantUs;
 }
 
 /** The times in which prices that are dated back were those of a name, or would have been. */

@@ -50,6 +50,13 @@ export interface Backdating {
   readonly hasVariants: boolean;
 }
 
+/** A time in which a name had prices that are dated back. */
+export interface RepricedSpan {
+  readonly name: string;
+  readonly fromUs: InstantUs;
+  readonly untilUs: InstantUs;
+}
+
 /** What a plan says of the prices that it writes. */
 export interface PriceStamp {
   /** Absent: a write of a model. Prices of feeds say it themselves. */

@@ -1,4 +1,5 @@
 import { DAY_US, formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import { UNIT_TABLE } from "#kernel/units.ts";
 import { type CsvCell, toCsvRow } from "#stats/csv.ts";
 import type { BilledUnit } from "#stats/store.ts";
@@ -18,6 +19,18 @@ export interface FocusDay {
   readonly dayUs: InstantUs;
   /** ISO 4217. */
   readonly currency: string;
+}
+
+const CURRENCY = /^[A-Z]{3}$/;
+export const CURRENCY_DEFAULT = "USD";
+
+/** The query parameter `currency`: the standard one when absent or empty; throws `invalid_request`. */
+export function parseCurrency(text: string | null): string {
+  const currency = text || CURRENCY_DEFAULT;
+  if (CURRENCY.test(currency)) return currency;
+  throw new ProxyError("invalid_request", "currency must be a code of ISO 4217, such as EUR.", {
+    param: "currency",
+  });
 }
 
 type Column = readonly [id: string, toCell: (row: FocusRow, day: FocusDay) => CsvCell];

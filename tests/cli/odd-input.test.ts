@@ -184,3 +184,14 @@ test("--url with https:// is told apart from a server that speaks http, and from
     await foreign.stop(true);
   }
 });
+
+test("a month, a currency and an instant that are none are exit code 2, as every option that is not right", async () => {
+  for (const line of ["statement --month 2026-13", "export focus --month x", "export focus --currency usd"]) {
+    const { code, data, messages } = await run(line.split(" "));
+    expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
+    expect(messages).toStartWith("lockport: ");
+  }
+  // The server is not asked for what it would refuse.
+  const plan = "reprice plan --prices history --since x".split(" ");
+  expect(await run([...plan, ...NOWHERE], KEY)).toMatchObject({ code: 2, data: "" });
+});

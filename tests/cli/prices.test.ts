@@ -464,3 +464,60 @@ describe("pricing load", () => {
     expect((await run("pricing load - --dry-run", { stdin: bad })).messages).toContain("(invalid_pricing");
   });
 });
+
+describe("model set --effective-from", () => {
+  test("leaves a price that is not named as it held at that moment, past or to come", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done("model add m --provider up --upstream-name u --price input_tokens=1 --price output_tokens=2");
+    const inputs = async () =>
+      JSON.parse((await done("pricing history --model m --json")).data)
+        .changes.filter(({ unit }: { unit: string }) => unit === "input_tokens")
+        .map(({ price, from, until }: { [field: string]: unknown }) => ({ price, from, until }));
+    const { created_at: made } = JSON.parse((await done("model info m --json")).data);
+    await done("model set m --price input_tokens=3");
+    const before = await inputs();
+    expect(before).toMatchObject([{ price: 3 }, { price: 1 }]);
+    // A re-pricing by the history would price what was used before at 3.
+    await done(`model set m --price output_tokens=9 --effective-from ${made}`);
+    expect(await inputs()).toEqual(before);
+
+    await done("model set m --price input_tokens=5 --effective-from 2999-01-01");
+    await done("model set m --price output_tokens=7 --effective-from 2999-02-01");
+    expect((await inputs())[0]).toEqual({ price: 5, from: "2999-01-01T00:00:00.000000Z", until: null });
+  });
+
+  test("tells the price to come and its moment, where the model has another price now", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done("model add m --provider up --upstream-name u --price input_tokens=1");
+    const { messages } = await done("model set m --price input_tokens=5 --effective-from 2999-01-01");
+    expect(JSON.parse((await done("pricing schedule --json")).data).schedule).toMatchObject([
+      { model: "m", pricing: { input_tokens: 5 }, effective_from: "2999-01-01T00:00:00.000000Z" },
+    ]);
+    expect(await prices()).toEqual({ m: { input_tokens: 1 } });
+    expect(messages).not.toContain("is so already");
+    expect(messages).toStartWith("model m: ");
+    expect(messages).toContain("2999-01-01");
+  });
+});
+
+test("pricing load --dry-run refuses a price map with more variants of a model than there may be, as loading it does", async () => {
+  await addProvider("up", "http://127.0.0.1:9/v1");
+  await done("model add m --provider up --upstream-name m");
+  const bands = Array.from({ length: 33 }, (_, at) => `above_${at + 1}k_tokens`);
+  const map = {
+    m: {
+      litellm_provider: "openai",
+      mode: "chat",
+      ...Object.fromEntries(
+        ["input", "output"].flatMap((side) =>
+          ["", ...bands.map((band) => `_${band}`)].map((band) => [`${side}_cost_per_token${band}`, 0.000001]),
+        ),
+      ),
+    },
+  };
+  const stdin = JSON.stringify(map);
+  const loaded = await run("pricing load -", { stdin });
+  expect(loaded).toMatchObject({ code: 1, data: "" });
+  expect(loaded.messages).toContain("invalid_price_variants");
+  expect(await run("pricing load - --dry-run", { stdin })).toEqual(loaded);
+});

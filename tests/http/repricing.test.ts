@@ -270,3 +270,17 @@ test("applying and taking back refuse a field that they do not have, and change 
   expect((await rested(plan.id)).state).toBe("planned");
   expect(await team.read("/stats/breakdown?since=2026-05-01&until=2026-05-02")).toEqual(before);
 });
+
+test("a request that uses nothing by its nature is none of those that a plan would change", async () => {
+  const { alice } = team;
+  const nothing = { usage: { shape: "exclusive", quantities: {} }, costPico: null } as const;
+  await team.record(
+    { at: "2026-06-01T10:00:00Z", by: alice },
+    { at: "2026-06-01T11:00:00Z", by: alice, endpoint: "moderation", ...nothing },
+    { at: "2026-06-01T12:00:00Z", by: alice, endpoint: "responses/retrieve", ...nothing },
+    { at: "2026-06-01T13:00:00Z", by: alice, endpoint: "messages/count_tokens", ...nothing },
+  );
+  const window = { since: "2026-06-01", until: "2026-06-02" };
+  const plan = await create({ ...window, prices: { fast: FAST }, dry_run: true });
+  expect(plan.total).toMatchObject({ requests: 1, cost_before: 0.000012, cost_after: 0.000024 });
+});

@@ -392,6 +392,15 @@ describe("one price that is set", () => {
     feed: { version: "v", entries: [{ model: "a", unit: "output_tokens", price_per_million: 2 }] },
   };
 
+  test("with a date carries no price of another unit, which may have been or will be another one then", () => {
+    const models = [model("a")];
+    const entries = [kept("a", "input_tokens", 1, null), kept("a", "output_tokens", 2, null)];
+    const dated = { ...wish, unit: "output_tokens", effectiveFrom: "2026-01-01" } as const;
+    const text = JSON.stringify(planPriceWrite(dated, models, { entries }, "v"));
+    expect(text).toContain("2026-01-01");
+    expect(text).not.toContain('input_tokens":1');
+  });
+
   test("keeps the other prices that were set with the model", () => {
     const entries = [kept("a", "input_tokens", 1), kept("b", "cached_input_tokens", 5)];
     const models = [model("a", { pricing: { input_tokens: 1 } }), model("b")];

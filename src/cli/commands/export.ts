@@ -2,11 +2,13 @@ import type { Command } from "commander";
 import { formatCatalog } from "#interchange/catalog-text.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { addCommand, addDataDirOption, urlOption } from "#cli/input/options.ts";
+import { readBy, readMonth } from "#cli/input/report.ts";
 import { addExamples } from "#cli/screen/help.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { writeJson, toPrintableLines } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
+import { parseCurrency } from "#views/focus.ts";
 
 interface ExportOptions extends InstallationOptions {
   readonly people?: true;
@@ -53,8 +55,10 @@ function addFocus(parent: Command, terminal: Terminal): void {
     parent.command("focus").description("write the costs of a month as CSV in the columns of FOCUS"),
   )
     .addOption(urlOption())
-    .option("--month <month>", "such as 2026-03, UTC; absent: the present one")
-    .option("--currency <code>", "the currency that the prices are in; absent: USD")
+    .option("--month <month>", "such as 2026-03, UTC; absent: the present one", readMonth)
+    .option("--currency <code>", "the currency that the prices are in; absent: USD", (text: string) =>
+      readBy(() => parseCurrency(text), text),
+    )
     .action((_: unknown, inner: Command) => {
       // A word that both know, such as --url, is taken by the command above, which stands before it.
       const options: FocusOptions = inner.optsWithGlobals();

@@ -4,10 +4,12 @@ import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { parseAlias, type ModelDraft } from "#catalog/model.ts";
 import { parseDraftRoute } from "#catalog/model-plan.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
+import { parseEffectiveFrom } from "#catalog/scheduled-prices.ts";
 import { parsePriceVariants } from "#catalog/variant-list.ts";
+import { readBy } from "#cli/input/report.ts";
 import { NO_VARIANTS, VARIANT } from "#cli/commands/price-variants.ts";
 import { describeVariants } from "#interchange/catalog-text.ts";
-import { UNITS } from "#kernel/units.ts";
+import { isUnit, UNITS } from "#kernel/units.ts";
 import { typed, toText, type Flag } from "#cli/routes/flags.ts";
 import { addPresets, type Made, type RouteCommand, type Said } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -51,6 +53,9 @@ const HIDDEN: Flag = {
 const ADDED_CAPABILITIES = "added_capabilities";
 /** The flags of a binding and of a name for another model alike. */
 const NAME_FLAGS: readonly Flag[] = [PRICE, VARIANT, HIDDEN];
+
+/** A moment itself: one that is told by how long ago it was would be another one for each who reads it. */
+const readMoment = (text: string) => readBy(() => parseEffectiveFrom(text, "effective_from"), text);
 
 function checkDraft({ fields }: Said): void {
   const { upstream_name: upstreamName, price_variants: priceVariants, ...others } = fields;
@@ -147,6 +152,7 @@ const PRESETS: readonly RouteCommand[] = [
         flags: "--effective-from <instant>",
         text: "the prices hold from this moment, to come or past; in UTC",
         field: "effective_from",
+        parse: readMoment,
       },
       HIDDEN,
       { flags: "--no-hidden", text: "put it on the public list", field: "hidden", value: false },
@@ -154,8 +160,8 @@ const PRESETS: readonly RouteCommand[] = [
     check: checkChange,
     before: ({ api }, { alias = "" }) => getModel(api, alias),
     ask: changeModel,
-    done: ({ named, before, view }) =>
-      `model ${named["alias"]}: ${describeChange(typed<ModelView>(before), typed<ModelView>(view))}`,
+    done: ({ named, before, view, fields }) =>
+      `model ${named["alias"]}: ${describeChange(typed<ModelView>(before), typed<ModelView>(view), fields)}`,
     after({ terminal, before, view, fields }) {
       if (fields["pricing"] === undefined || view["target"] !== null) return;
       if (before["pricing_inherited"] !== true || view["pricing_inherited"] === true) return;
@@ -256,10 +262,19 @@ type Prices = { readonly [unit: string]: number | null };
  * A write of capabilities or prices is the complete set. Prices are of a binding all that are in force, since a unit left out
  * would have none; of a name for another model those that it overrides.
  */
-async function changeModel({ api }: Installation, { fields, named }: Said, before: Json): Promise<Json> {
-  const { [ADDED_CAPABILITIES]: added, pricing, target = before["target"], ...others } = fields;
-  const more: readonly unknown[] = Array.isArray(added) ? added : [];
+async function changeModel(installation: Installation, { fields, named }: Said, before: Json): Promise<Json> {
+  const { api } = installation;
   const { alias, capabilities, pricing: inForce } = typed<ModelView>(before);
+  const { pricing, ...unpriced } = fields;
+  if (isObject(pricing) && fields["effective_from"] !== undefined && isEachPriced(pricing)) {
+    await setDatedPrices(api, alias, { pricing, from: fields["effective_from"] });
+    const { effective_from: _, ...undated } = unpriced;
+    const left = fields["price_variants"] === undefined ? undated : unpriced;
+    if (Object.keys(left).length === 0) return await getModel(api, alias);
+    return await changeModel(installation, { fields: left, named }, before);
+  }
+  const { [ADDED_CAPABILITIES]: added, target = before["target"], ...others } = unpriced;
+  const more: readonly unknown[] = Array.isArray(added) ? added : [];
   const isName = target !== null && target !== "";
   const kept = pricing !== undefined && isName ? await findOwnPrices(api, alias) : inForce;
   const body = {
@@ -272,14 +287,52 @@ async function changeModel({ api }: Installation, { fields, named }: Said, befor
   return (await api.ask(route, { params: { alias: named["alias"] ?? "" }, body })).data;
 }
 
+/** What takes a price away is no line of a feed. */
+function isEachPriced(pricing: Json): boolean {
+  return Object.values(pricing).every((price) => price !== null);
+}
+
+/**
+ * As lines of a feed: a complete set would give the other units the prices of now from that moment on, where they had, or are to
+ * have, others.
+ */
+async function setDatedPrices(
+  api: Client,
+  model: string,
+  { pricing, from }: { readonly pricing: Json; readonly from: unknown },
+): Promise<void> {
+  const entries = Object.entries(pricing).map(([unit, price]) => ({
+    model,
+    unit,
+    price_per_million: price,
+    effective_from: from,
+  }));
+  await api.ask("POST /admin/v1/pricing", { body: { version: "by hand", entries } });
+}
+
 async function findOwnPrices(api: Client, alias: string): Promise<Prices> {
   const { entries } = await api.call("GET /admin/v1/pricing");
   const own = entries.filter(({ model }) => model === alias);
   return Object.fromEntries(own.map(({ unit, price_per_million: price }) => [unit, price]));
 }
 
-/** `provider openai -> vllm, input_tokens $2.50 -> $3.00`. */
-function describeChange(before: ModelView, after: ModelView): string {
+const VARIANTS = "price variants";
+
+/** `provider openai -> vllm, input_tokens $2.50 -> $3.00`; with a date `input_tokens $3.00 from 2027-01-01`. */
+function describeChange(before: ModelView, after: ModelView, said: Said["fields"]): string {
+  const { effective_from: from, pricing, price_variants: variants } = said;
+  const dated = new Map(
+    from === undefined
+      ? []
+      : [
+          ...Object.entries(typed<Prices>(isObject(pricing) ? pricing : {})).map(
+            ([unit, price]) => [unit, isUnit(unit) ? toPrice(price ?? undefined, unit) : ""] as const,
+          ),
+          ...(Array.isArray(variants)
+            ? [[VARIANTS, variants.length === 0 ? "none" : "changed"] as const]
+            : []),
+        ],
+  );
   const show = (value: string | null) => (value === null ? "none" : toPrintable(value));
   const fields: readonly (readonly [name: string, was: string, is: string])[] = [
     ["alias", before.alias, after.alias],
@@ -290,17 +343,16 @@ function describeChange(before: ModelView, after: ModelView): string {
     ...UNITS.map(
       (unit) => [unit, toPrice(before.pricing[unit], unit), toPrice(after.pricing[unit], unit)] as const,
     ),
-    [
-      "price variants",
-      describeVariants(before.price_variants ?? []),
-      describeVariants(after.price_variants ?? []),
-    ],
+    [VARIANTS, describeVariants(before.price_variants ?? []), describeVariants(after.price_variants ?? [])],
     ["hidden", before.hidden ? "yes" : "no", after.hidden ? "yes" : "no"],
   ];
-  const changed = fields.filter(([, was, is]) => was !== is);
-  return changed.length === 0
-    ? "is so already"
-    : changed.map(([name, was, is]) => `${name} ${was} -> ${is}`).join(", ");
+  const changed = [
+    ...fields.flatMap(([name, was, is]) =>
+      was === is || dated.has(name) ? [] : [`${name} ${was} -> ${is}`],
+    ),
+    ...[...dated].map(([name, is]) => `${name} ${is} from ${toPrintable(String(from))}`),
+  ];
+  return changed.length === 0 ? "is so already" : changed.join(", ");
 }
 
 /** Limit of a done command's wait for the provider's list of models. */

@@ -190,8 +190,16 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
   const feed = {
     version: list.version,
     // Only a dry run has prices that are removed.
-    entries: rows.flatMap(({ model, unit, when, new: price }) =>
-      price === null ? [] : { model, unit, ...(when !== undefined && { when }), price_per_million: price },
+    entries: rows.flatMap(({ model, unit, when, new: price, effective_from: from }) =>
+      price === null
+        ? []
+        : {
+            model,
+            unit,
+            ...(when !== undefined && { when }),
+            price_per_million: price,
+            ...(from !== undefined && { effective_from: from }),
+          },
     ),
   };
   const tell = () => {
@@ -205,6 +213,9 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
     }
   };
   if (rows.length === 0 || options.dryRun === true) {
+    // Refuses what loading them would refuse, as more variants of a model than there may be.
+    if (rows.length > 0)
+      await api.call("POST /admin/v1/pricing/preview", { body: { entries: feed.entries } });
     if (options.json === true) writeJson(terminal, { version: list.version, changes: rows });
     else if (rows.length > 0) {
       writeList(terminal, options, {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { readInstant } from "#cli/input/report.ts";
 import { toPath } from "#cli/screen/help.ts";
 import { addRouteCommand, toGroup, type RouteCommand } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -330,8 +331,13 @@ const COMMANDS: readonly RouteCommand[] = [
         field: "prices",
         isRequired: true,
       },
-      { flags: "--since <when>", text: "from then on, such as 2026-03-01 or 30d", field: "since" },
-      { flags: "--until <when>", text: "until then, exclusive", field: "until" },
+      {
+        flags: "--since <when>",
+        text: "from then on, such as 2026-03-01 or 30d",
+        field: "since",
+        parse: readInstant,
+      },
+      { flags: "--until <when>", text: "until then, exclusive", field: "until", parse: readInstant },
       {
         flags: "--filter <name=value>",
         text: "a filter of /stats",

@@ -1,10 +1,12 @@
 import type { Answered, Installation } from "#cli/installation/client.ts";
 import { InvalidArgumentError, type Command } from "commander";
 import { DAY_US, formatInstant, type Clock, type InstantUs, parseInstant } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import { FILTER_TAGS_MAX, isTagPair, OUTCOME_FILTERS } from "#stats/filter.ts";
 import { formerOption, choiceOption } from "#cli/input/options.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError, suggest } from "#cli/screen/failure.ts";
+import { parseMonth } from "#stats/month.ts";
 import { toBucketIndex, toBucketStart, type Bucket } from "#stats/bucket.ts";
 
 /** The query of a report (specification, section 4.4); what is undefined is left out. */
@@ -189,6 +191,21 @@ export function readInstant(text: string): string {
   throw new InvalidArgumentError(
     `It must be a date or a time in UTC, such as 2026-01-31 or 2026-01-31T08:00:00Z, how long ago: 90s, 15m, 12h, 7d, or one of ${WORDS.join(", ")}.${suggest(text, WORDS)}`,
   );
+}
+
+/** An option's month, as it was typed. */
+export function readMonth(text: string): string {
+  return readBy(() => parseMonth(text, 0), text);
+}
+
+/** Holds an option to the domain's own rule. */
+export function readBy(rule: () => unknown, text: string): string {
+  try {
+    rule();
+  } catch (cause) {
+    throw cause instanceof ProxyError ? new InvalidArgumentError(cause.message) : cause;
+  }
+  return text;
 }
 
 /** Turns what was typed into what the interface takes. Throws a `CommandError` for what lies before the year 0. */

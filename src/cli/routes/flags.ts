@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { suggest, CommandError } from "#cli/screen/failure.ts";
 import { collectPairs, collectPrices, readNumber } from "#cli/input/input.ts";
-import { INSTANT_FORMS, readInstant } from "#cli/input/report.ts";
+import { INSTANT_FORMS, readInstant, readMonth } from "#cli/input/report.ts";
 import { isObject, type Json } from "#cli/installation/client.ts";
 import type { Route } from "#http/door/route.ts";
 import { pairsOption } from "#cli/input/options.ts";
@@ -137,6 +137,7 @@ function toFlags(field: string, schema: Schema): readonly Flag[] {
     return [{ flags: "--until <instant>", text: "the same (exclusive)", field, parse: readInstant }];
   if (field === "before_since" || field === "before_until")
     return [{ flags: `${long} <instant>`, text, field, parse: readInstant }];
+  if (field === "month") return [{ flags: "--month <month>", text, field, parse: readMonth }];
   const [word] = choices ?? [];
   if (choices?.length === 1 && (word === "true" || word === "1"))
     return [{ flags: long, text, field, value: word }];

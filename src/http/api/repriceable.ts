@@ -1,7 +1,6 @@
 import type { Catalog } from "#catalog/catalog.ts";
 import { type FeedDraft, parseFeed, toBackdatings } from "#catalog/feed.ts";
-import type { RepricedSpan } from "#catalog/backdating.ts";
-import type { Backdating } from "#catalog/held-price.ts";
+import type { Backdating, RepricedSpan } from "#catalog/held-price.ts";
 import type { Model } from "#catalog/model.ts";
 import { type Clock, parseInstant } from "#kernel/clock.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";

@@ -5,13 +5,12 @@ import { route } from "#http/door/route.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import { Cancellation, createDeadlines } from "#kernel/cancellation.ts";
 import { type Clock, DAY_US, type InstantUs } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import { toProviderName } from "#stats/grouping.ts";
 import { listDays, parseMonth } from "#stats/month.ts";
 import type { BilledUnit, StatsStore } from "#stats/store.ts";
-import { FOCUS_HEADER, type FocusRow, toFocusCsv } from "#views/focus.ts";
+import { CURRENCY_DEFAULT, FOCUS_HEADER, type FocusRow, parseCurrency, toFocusCsv } from "#views/focus.ts";
 import { CSV } from "./declared.ts";
 import { type Asking, queryOf, toReportContext, toReportHeaders, toReportOptions } from "./report.ts";
 
@@ -25,8 +24,6 @@ interface FocusDeps {
 
 /** The limit of one day: below the time after which the server closes a connection on which nothing moves. */
 const DAY_MS_MAX = 60_000;
-const CURRENCY = /^[A-Z]{3}$/;
-const CURRENCY_DEFAULT = "USD";
 
 /** Costs for finance (specification of money, section 6): of the whole team for admins, and else the caller's own. */
 export function focusRoutes({ catalog, identity, stats, clock, log }: FocusDeps) {
@@ -58,11 +55,7 @@ export function focusRoutes({ catalog, identity, stats, clock, log }: FocusDeps)
       run: async (asking) => {
         const query = queryOf(asking.request);
         const month = parseMonth(query.get("month"), clock.nowUs());
-        const currency = query.get("currency") || CURRENCY_DEFAULT;
-        if (!CURRENCY.test(currency))
-          throw new ProxyError("invalid_request", "currency must be a code of ISO 4217, such as EUR.", {
-            param: "currency",
-          });
+        const currency = parseCurrency(query.get("currency"));
         const headers = toReportHeaders({
           notes: { snapped: null, truncated: false },
           format: "csv",

@@ -1,5 +1,5 @@
-import { type CutPrice, type KnownPast, listRepriced, type RepricedSpan } from "#catalog/backdating.ts";
-import type { Backdating, HeldPrice, KnownPrice } from "#catalog/held-price.ts";
+import { type CutPrice, type KnownPast, listRepriced } from "#catalog/backdating.ts";
+import type { Backdating, HeldPrice, KnownPrice, RepricedSpan } from "#catalog/held-price.ts";
 import { type HistorySteps, planFirstHistory, planFirstInheritance } from "#catalog/price-history.ts";
 import { InheritancePast, listLookedUp, type PriceInheritance } from "#catalog/price-inheritance.ts";
 import type { EndedPrice } from "#catalog/price-schedule.ts";

@@ -210,8 +210,8 @@ export class Repricer {
     const isByRequest = this.#isByRequest(chosen, span);
     const isRequestGiven = isByRequest && told.requests === undefined && isBillable(group, former, told);
     const billed = isRequestGiven ? { ...told, requests: 1 } : told;
-    // Without its usage a request has no price but that one.
-    if (group.shape === null && billed.requests === undefined) return null;
+    // Without its usage a request has no price but that one, and what used nothing by its nature, as a count of tokens, has none.
+    if (group.shape === null ? billed.requests === undefined : isNothing(billed)) return null;
     const prices = told.requests !== undefined && !isByRequest ? this.#withoutFee(chosen) : chosen;
     const before = priceDisjoint(told, former.prices);
     if (this.#terms.isUnpricedOnly && !before.unpriced) return null;
@@ -259,6 +259,11 @@ export class Repricer {
     if (key === undefined) this.#keyOf.set(prices, (key = toPricesKey(prices)));
     return key;
   }
+}
+
+function isNothing(quantities: Quantities): boolean {
+  for (const unit in quantities) if (isUnit(unit)) return false;
+  return true;
 }
 
 /** To choose rows in SQL takes 0.4 µs each (measured), which pays where most of them are left out. */

@@ -9,7 +9,6 @@ import {
   EffectiveFromField,
   LateNote,
   type LateRequests,
-  isToCome,
   toAppliesWords,
   toLateRequests,
 } from "../../catalog/effective-from.tsx";
@@ -176,8 +175,8 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
         title: isRenamed ? `${model.alias} is now ${saved.alias}` : `${saved.alias} saved`,
         body: toAppliesWords(from),
         tone: "good",
-        // Prices to come are taken back where they are listed.
-        ...(!isToCome(from) && { action: undo(takeBack, asked, `${model.alias} is as it was`) }),
+        // Prices to come are taken back where they are listed. The prices of before would not be those of each moment since a past date.
+        ...(from === undefined && { action: undo(takeBack, asked, `${model.alias} is as it was`) }),
       });
       if (isRenamed) onOpen(saved.alias);
     },

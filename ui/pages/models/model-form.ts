@@ -176,7 +176,5 @@ export function toUndo(
     ...(changesRoute && route),
     ...(("pricing" in patch || "target" in patch) && { pricing: toPricing(was.prices) }),
     ...("price_variants" in patch && { price_variants: toPriceVariants(was.variants) }),
-    // Dated back, the prices of before hold from that date again.
-    ...(patch.effective_from !== undefined && { effective_from: patch.effective_from }),
   };
 }

@@ -227,7 +227,8 @@ export type PriceWrite =
  * A write of a model's prices is its complete set: of a name for a target what it overrides so far and the new price, of a
  * binding whose prices were written with it those and the new one. Any other binding takes prices from feeds, also from
  * later ones, and a complete set would cut it off from them; and for a relayed or deleted name there is no model. There,
- * a feed of one entry sets the pair alone.
+ * a feed of one entry sets the pair alone. So it does with a date: a complete set would give the other units the prices of now from
+ * that moment on, where they had, or are to have, others.
  */
 export function planPriceWrite(
   wish: PriceWish,
@@ -237,7 +238,9 @@ export function planPriceWrite(
 ): PriceWrite {
   const model = wish.kind === "model" ? models.find(({ alias }) => alias === wish.name) : undefined;
   const own = entries.filter((price) => price.model === model?.alias);
-  if (model === undefined || !hasOwnSet(model, own)) return { kind: "feed", feed: toFeed(wish, version) };
+  const isDated = wish.effectiveFrom !== undefined && wish.effectiveFrom !== null;
+  if (model === undefined || isDated || !hasOwnSet(model, own))
+    return { kind: "feed", feed: toFeed(wish, version) };
   const kept = Object.fromEntries(own.map(({ unit, price_per_million: price }) => [unit, price]));
   return {
     kind: "patch",
@@ -245,7 +248,6 @@ export function planPriceWrite(
     from: model,
     patch: {
       pricing: { ...kept, [wish.unit]: wish.pricePerMillion },
-      ...toEffectiveFrom(wish.effectiveFrom ?? null),
     },
   };
 }
