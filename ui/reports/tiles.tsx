@@ -80,11 +80,11 @@ function Tile<Figures>({ tile, compared, before }: TileProps<Figures>): ReactNod
       aria-label={label}
       aria-busy={now === null || undefined}
       className={classNames(
-        "relative flex min-w-0 flex-col bg-surface px-3 py-[7px]",
+        "relative flex min-w-0 flex-col bg-surface px-3 py-[7px] xl:px-1.5 2xl:px-3",
         wide !== undefined && WIDE[wide].tile,
       )}
     >
-      <span className="truncate text-xs font-medium text-ink-soft" title={label}>
+      <span className="truncate text-xs font-medium text-ink-soft xl:max-2xl:tracking-tight" title={label}>
         {label}
       </span>
       {aside !== undefined && <span className="absolute top-1 right-1">{aside}</span>}
