@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { toBuffer } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
 /** Where a value stands in a text: `[start, end)`, in bytes. */
@@ -214,11 +215,14 @@ export class JsonScan implements ScannedText {
   }
 }
 
+const BACKSLASH = 0x5c;
+
 /** The text of a string's span, quotes included, unescaped. The span must come from a scan. */
-export function readString(text: Uint8Array, span: Span): string {
-  const parsed: unknown = JSON.parse(
-    Buffer.from(text.buffer, text.byteOffset + span.start, span.end - span.start).toString(),
-  );
+export function readString(text: Uint8Array, { start, end }: Span): string {
+  let plainTo = start;
+  while (plainTo < end && text[plainTo] !== BACKSLASH) plainTo += 1;
+  if (plainTo === end) return toBuffer(text).toString("utf8", start + 1, end - 1);
+  const parsed: unknown = JSON.parse(toBuffer(text).toString("utf8", start, end));
   return typeof parsed === "string" ? parsed : "";
 }
 

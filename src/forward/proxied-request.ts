@@ -5,7 +5,7 @@ import { describeCause } from "#kernel/log.ts";
 import { type AppliedPrices, type ModelPrices, NO_PRICES } from "#kernel/price-variants.ts";
 import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { Pico } from "#kernel/units.ts";
-import { choosePrices, priceUsage, withBilledRequest } from "#usage/cost.ts";
+import { choosePrices, priceDisjoint, toDisjointQuantities, withBilledRequest } from "#usage/cost.ts";
 import {
   isSuccess,
   NOTHING_USED,
@@ -309,8 +309,9 @@ export class ProxiedRequest<Terms extends RequestTerms = RequestTerms>
     this.prices = choosePrices(inForce, this);
     const isAnswered = isBilled && this.upstreamStatus !== null && isSuccess(this.upstreamStatus);
     if (isAnswered) this.usage = withBilledRequest(this.usage, this.prices, inForce);
-    const { costPico, unpriced } = priceUsage(this.usage, this.prices);
-    this.costPico = costPico;
+    if (this.usage === null) return;
+    const { costPico, unpriced } = priceDisjoint(toDisjointQuantities(this.usage), this.prices);
+    this.costPico = costPico === null ? null : BigInt(costPico);
     this.unpriced = unpriced;
   }
 

@@ -1,4 +1,5 @@
 import { type EndpointName, toRow } from "#catalog/endpoint.ts";
+import { toBuffer } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { type Member, type ScannedText, type Span, readString, scanJson } from "./json-scan.ts";
 import { scanJsonInTurns } from "./paced-scan.ts";
@@ -150,7 +151,7 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array):
   const edits = listEdits(parsed, upstreamName);
   let sizeBytes = text.length;
   for (const { start, end, bytes } of edits) sizeBytes += bytes.length - (end - start);
-  const source = Buffer.from(text.buffer, text.byteOffset, text.length);
+  const source = toBuffer(text);
   const spliced = Buffer.allocUnsafeSlow(sizeBytes);
   let from = 0;
   let to = 0;
@@ -204,7 +205,7 @@ function listEdits(
   }
   if (forcesUsage && options === null)
     edits.push(insertMember(scanned.closingAt, false, `"stream_options":{"include_usage":true}`));
-  return edits.sort((left, right) => left.start - right.start);
+  return edits.length === 1 ? edits : edits.sort((left, right) => left.start - right.start);
 }
 
 interface Edit extends Span {

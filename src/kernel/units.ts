@@ -350,10 +350,13 @@ export function picoToNumber(amount: Pico): number {
 
 /** The exact amount, from 0 on, as a decimal without an exponent and without trailing zeros: `0.00042`. */
 export function picoToDecimal(amount: Pico): string {
-  return toDecimals(amount).replace(TRAILING_ZEROS, "");
+  const digits = amount.toString().padStart(PICO_DIGITS + 1, "0");
+  const pointAt = digits.length - PICO_DIGITS;
+  let end = digits.length;
+  while (end > pointAt && digits[end - 1] === "0") end -= 1;
+  const whole = digits.slice(0, pointAt);
+  return end === pointAt ? whole : `${whole}.${digits.slice(pointAt, end)}`;
 }
-
-const TRAILING_ZEROS = /\.?0+$/;
 
 function toDecimals(amount: Pico): string {
   const digits = amount.toString().padStart(PICO_DIGITS + 1, "0");

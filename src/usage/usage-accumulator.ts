@@ -177,31 +177,32 @@ export class UsageAccumulator implements ToldConditions {
     // A detail of an inclusive input that other gateways tell beside it may be in it or not.
     const hasInput = !isExclusive && input !== undefined;
     const hasOutput = !isExclusive && output !== undefined;
-    const quantities = toQuantities({
-      input_tokens: input,
-      output_tokens: output,
-      cached_input_tokens: findFirst(numbers, isExclusive ? CACHED_BESIDE : CACHED_WITHIN),
-      audio_seconds: findFirst(numbers, AUDIO),
-      cache_write_tokens: isExclusive ? cacheWrites.cache_write_tokens : hasInput ? written : undefined,
-      cache_write_1h_tokens: isExclusive ? cacheWrites.cache_write_1h_tokens : undefined,
-      input_audio_tokens: hasInput ? findAny(numbers, AUDIO_WITHIN) : undefined,
-      input_image_tokens: hasInput ? findAny(numbers, IMAGES_WITHIN) : undefined,
-      output_audio_tokens: hasOutput ? findAny(numbers, AUDIO_OUT) : undefined,
-      images: undefined,
-      search_units: undefined,
-      web_searches: this.#options.countsWebSearches === true ? findAny(numbers, WEB_SEARCHES) : undefined,
-      requests: undefined,
-    });
+    const found = FOUND;
+    found.input_tokens = input;
+    found.output_tokens = output;
+    found.cached_input_tokens = findFirst(numbers, isExclusive ? CACHED_BESIDE : CACHED_WITHIN);
+    found.audio_seconds = findFirst(numbers, AUDIO);
+    const within = hasInput ? written : undefined;
+    found.cache_write_tokens = isExclusive ? cacheWrites.cache_write_tokens : within;
+    found.cache_write_1h_tokens = isExclusive ? cacheWrites.cache_write_1h_tokens : undefined;
+    found.input_audio_tokens = hasInput ? findAny(numbers, AUDIO_WITHIN) : undefined;
+    found.input_image_tokens = hasInput ? findAny(numbers, IMAGES_WITHIN) : undefined;
+    found.output_audio_tokens = hasOutput ? findAny(numbers, AUDIO_OUT) : undefined;
+    const { countsWebSearches } = this.#options;
+    found.web_searches = countsWebSearches === true ? findAny(numbers, WEB_SEARCHES) : undefined;
+    const quantities = toQuantities(found);
     return quantities === null ? null : { shape: isExclusive ? "exclusive" : "inclusive", quantities };
   }
 }
 
 const NO_WRITES = { cache_write_tokens: undefined, cache_write_1h_tokens: undefined };
 
-type Found = { readonly [unit in Unit]: number | undefined };
+type Found = { -readonly [unit in Unit]?: number | undefined };
+/** One for all usage objects, each of which is read in one step. */
+const FOUND: Found = {};
 
 /** Null when nothing was found. */
-function toQuantities(found: Found): Quantities | null {
+function toQuantities(found: Readonly<Found>): Quantities | null {
   const quantities: { [unit in Unit]?: number } = {};
   let isEmpty = true;
   for (const unit of UNITS) {

@@ -133,8 +133,8 @@ test("a short unary request on a kept connection makes neither abort controller 
 
 /** [scene, its requests, bytes of the engine's cells, objects], each a seventh above what is seen. */
 const ALLOCATED = [
-  ["unary", 1_000, 11_800, 150],
-  ["stream", 250, 26_000, 226],
+  ["unary", 1_000, 11_500, 144],
+  ["stream", 250, 25_700, 222],
 ] as const;
 
 test.each(ALLOCATED)(

@@ -149,7 +149,7 @@ function readAtOnce(
   const reading = request.arrayBuffer();
   const there = Bun.peek(reading);
   return there instanceof ArrayBuffer
-    ? { bytes: new Uint8Array(there), reservation: null }
+    ? { bytes: Buffer.from(there), reservation: null }
     : readInTime(reading, limits, declaredBytes);
 }
 
