@@ -214,7 +214,7 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
   };
   if (rows.length === 0 || options.dryRun === true) {
     // Refuses what loading them would refuse, as more variants of a model than there may be.
-    if (rows.length > 0)
+    if (feed.entries.length > 0)
       await api.call("POST /admin/v1/pricing/preview", { body: { entries: feed.entries } });
     if (options.json === true) writeJson(terminal, { version: list.version, changes: rows });
     else if (rows.length > 0) {
