@@ -196,9 +196,9 @@ describeInBrowser("texts of attackers", () => {
       await page.goto(await makeLoginLink(site, principalName));
       await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
       await openAtRest(page, "/keys");
-      expect(toRead((await page.getByRole("rowheader").first().textContent()) ?? "")).toBe(
-        toRead(keyLabel ?? ""),
-      );
+      // The last characters of the secret stand below its label.
+      const labeled = toRead((await page.getByRole("rowheader").first().textContent()) ?? "");
+      expect(labeled.replace(/\*{3}.{4}$/, "")).toBe(toRead(keyLabel ?? ""));
       await check(page);
       await checkFitsSmall(page);
       await page
