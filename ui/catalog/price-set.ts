@@ -9,6 +9,8 @@ import {
 } from "#kernel/units.ts";
 import { isPriceMissed } from "#catalog/missed-prices.ts";
 import type { ListPrices, Model, Pricing } from "../api/catalog.ts";
+import { toIso } from "../search/window.ts";
+import { formatInstant } from "../text/format.ts";
 
 /** Prices per million units as they stand in fields; null or absent is an empty field. */
 export type PriceFields = { readonly [unit in Unit]?: number | null | undefined };
@@ -108,4 +110,9 @@ export function isSamePrices(left: PriceFields, right: PriceFields): boolean {
 export function toPinnedUnits(model: Pick<Model, "pricing" | "target">, own: Prices): readonly Unit[] {
   if (model.target !== null) return [];
   return UNITS.filter((unit) => model.pricing[unit] !== undefined && own[unit] === undefined);
+}
+
+/** The label of a feed that one person typed. */
+export function toHandVersion(nowMs: number): string {
+  return `by hand ${formatInstant(toIso(nowMs), "date")}`;
 }

@@ -6,7 +6,7 @@ import { type Breakdown as BreakdownReport, breakdownQuery, teamSummaryQuery } f
 import { buttonClass } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { EmptyState } from "../components/empty.tsx";
-import { useIsWide } from "../components/room.ts";
+import { USUAL_PX, useIsWide } from "../components/room.ts";
 import { TableSkeleton } from "../components/skeleton.tsx";
 import { DataTable } from "../components/table.tsx";
 import { type Breakdown, BREAKDOWN_LABELS, type Measure } from "../search/breakdown.ts";
@@ -183,8 +183,6 @@ interface GroupTableProps {
 
 /** From this width of the window each kind of token has a column, and the share has one. */
 const ROOMY_PX = 1500;
-/** From here on all that is usual has room. */
-const USUAL_PX = 1250;
 
 /** The groups with their figures, the largest first; a row of the team's narrows the page to its group, and cuts that by something else. */
 function GroupTable({ scope, stack, companions, speeds, report, busy }: GroupTableProps) {

@@ -10,7 +10,7 @@ import { LIMITS } from "../../api/limits.ts";
 import { type AuditEvent, PRINCIPALS } from "../../api/people.ts";
 import { PriceConsequence } from "../../catalog/price-consequence.tsx";
 import { ChangeQuestion } from "../../lists/row-panel.tsx";
-import { toHandVersion } from "../models/prices/feed.ts";
+import { toHandVersion } from "../../catalog/price-set.ts";
 
 /** A change that takes an event back. */
 type Undo = RowUndo | FeedUndo;

@@ -10,6 +10,8 @@ import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../../components/capabili
 import { SwitchField } from "../../components/choice-field.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import type { EmptyStateProps } from "../../components/empty.tsx";
+import { USUAL_PX, useIsWide } from "../../components/room.ts";
+import type { Column } from "../../components/column.ts";
 import { type ModelColumnsOptions, toModelCard, toModelColumns, toRequestCounts } from "./model-columns.tsx";
 import { matchesRow, type ModelRow, type PublicModel } from "./model-row.ts";
 import { useMinute } from "../../search/now.ts";
@@ -50,10 +52,14 @@ export function ModelsList<Row extends ModelRow>(props: ModelsListProps<Row>): R
   );
   // As one text, which stays the same while prices are edited.
   const unitWords = toShownUnits((page.rows ?? []).map(({ model }) => model.pricing)).join(" ");
-  const columns = useMemo(
-    () => toModelColumns<Row>({ counts, onSnippet: setAsked, name, price, units: toUnits(unitWords), more }),
-    [counts, name, price, unitWords, more],
-  );
+  const isTight = !useIsWide(USUAL_PX);
+  const columns = useMemo(() => {
+    const units = toUnits(unitWords);
+    const all = toModelColumns<Row>({ counts, onSnippet: setAsked, name, price, units, more });
+    // The rest stands in the details of a model: prices are compared side by side.
+    const isRest = (column: Column<Row>) => column.id === "capabilities" || more.includes(column);
+    return isTight ? all.filter((column) => !isRest(column)) : all;
+  }, [counts, name, price, unitWords, more, isTight]);
   const card = useMemo(
     () => toModelCard<Row>({ onSnippet: setAsked, name, price, units: toUnits(unitWords) }),
     [name, price, unitWords],

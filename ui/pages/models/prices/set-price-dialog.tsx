@@ -31,7 +31,7 @@ import { useToast } from "../../../components/toast.tsx";
 import { FormDialog } from "../../../form/form.tsx";
 import { REQUIRED } from "../../../form/terms.ts";
 import { useForm } from "../../../form/use-form.ts";
-import { toHandVersion } from "./feed.ts";
+import { toHandVersion } from "../../../catalog/price-set.ts";
 import type { NameKind, NamePrices } from "./price-list.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
 
