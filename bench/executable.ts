@@ -73,11 +73,19 @@ export function endWithUs<Child extends Subprocess>(child: Child): Child {
   return child;
 }
 
+/** Below those that a system hands out (ip(7), `ip_local_port_range`): whoever asks for any port would get it before the server listens. */
+const PORTS = { from: 20_000, count: 12_000 };
+
 export function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
+  for (;;) {
+    const port = PORTS.from + Math.floor(Math.random() * PORTS.count);
+    try {
+      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+      return port;
+    } catch {
+      // Another process listens there.
+    }
+  }
 }
 
 /** Fails when the process ends before it listens. */
