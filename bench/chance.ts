@@ -42,7 +42,7 @@ export function toLogNormal(chance: Chance, median: number, spread: number): num
   return median * Math.exp(spread * radius * Math.cos(2 * Math.PI * chance()));
 }
 
-/** A copy in another order, each as likely as any other. */
+/** Returns a copy in an order that is drawn by chance, each as likely as any other. */
 export function shuffle<Value>(chance: Chance, values: readonly Value[]): Value[] {
   const shuffled = [...values];
   for (let left = shuffled.length; left > 1; left -= 1) {

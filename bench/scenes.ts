@@ -7,7 +7,7 @@ export interface Measured {
   readonly load: Load;
   /** CPU time of all threads of the process, of streams once all are open; null where there is no process. */
   readonly cpuMs: number | null;
-  /** The same until all streams were open; null where none is held. */
+  /** CPU time until all streams were open; null where none is held. */
   readonly openCpuMs: number | null;
   /** Resident, twice a second while streams are open, else once in the end. */
   readonly residentMb: readonly number[];
@@ -144,7 +144,7 @@ function toChat(sizeBytes: number, stream: boolean) {
 export const small = toChat(1_000, false);
 const stream = toChat(1_000, true);
 
-/** Of requests on the clock. */
+/** What is read off requests that are sent on the clock. */
 export const LATENCY: readonly Figure[] = [...toPercentiles("latencyUs", "answer"), cost, unsent];
 
 export const SCENES: readonly Scene[] = [

@@ -4,7 +4,7 @@ export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
   return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
 }
 
-/** The same bytes with the methods of a `Buffer`; itself where it is one. */
+/** Gives bytes the methods of a `Buffer` without copying them. */
 export function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }

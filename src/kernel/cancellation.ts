@@ -48,7 +48,7 @@ export class Cancellation implements DeadlineOwner {
   readonly #controller: AbortController;
   readonly #caller: Caller;
   readonly #options: CancellationOptions;
-  /** Of a young request its age, and from then on its time limit: most have ended by then. */
+  /** It runs until a request is no longer young, and then until its time limit: most have ended by then. */
   #limit: Deadline;
   #isYoung: boolean;
   /** The limit of a young request, which runs since `#armedAtMs`; null when none does. */
