@@ -165,7 +165,7 @@ const PACKAGE_ROOMS: { readonly [name: string]: string | readonly string[] } = {
   "@sinclair/typebox": "http/",
   // The lock of a data folder is a transaction on a file, whatever the engine.
   "bun:sqlite": ["storage/sqlite/", "storage/files/folder-lock.ts"],
-  "bun:ffi": "boot/process/listening-sockets.ts",
+  "bun:ffi": "boot/process/",
   "openid-client": "identity/oidc.ts",
   commander: "cli/",
   yaml: "interchange/",

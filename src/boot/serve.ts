@@ -7,6 +7,7 @@ import { requireRight } from "#boot/folder/permission-problem.ts";
 import { isRelaunched, listUnsetVariables } from "./relaunch.ts";
 import { startServer, type RunningServer, DEPARTURE, StartAborted } from "./server.ts";
 import { createSystem } from "#boot/process/system.ts";
+import { orderThreads } from "#boot/process/threads.ts";
 
 /**
  * The life of a server process: start, tell where it is, run until SIGTERM, SIGINT or SIGHUP, drain, and return. A second
@@ -47,6 +48,7 @@ export async function serve(
     system.log.info("stopped before it served");
     return;
   }
+  orderThreads();
   system.log.info("listening", { url: server.url });
   // Said while it serves already: neither a slow terminal nor a browser holds the requests up.
   void onStart(server).catch((cause: unknown) =>

@@ -1,7 +1,8 @@
-import { dlopen, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { readdirSync, readlinkSync, closeSync, openSync } from "node:fs";
 import { systemCode } from "#kernel/system-code.ts";
 import type { Log } from "#kernel/log.ts";
+import { openSystemLibrary } from "./system-library.ts";
 
 /**
  * SO_RCVBUF of connections that are accepted from now on: the most that a usual kernel grants (net.core.rmem_max), of which
@@ -47,9 +48,6 @@ const PORT_AT = 2;
 
 /** More than a queue holds (net.core.somaxconn is 4,096): a caller that connects faster ends no turn of the event loop. */
 const DROPPED_MAX = 8_192;
-
-/** glibc's name, and musl's. */
-const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
 
 /**
  * Bounds what the kernel keeps for a connection before the process, or its caller, reads it, on all sockets that the process
@@ -124,9 +122,17 @@ interface SocketLibrary {
   drop(socket: number): readonly number[];
 }
 
+const SOCKET_FUNCTIONS = {
+  accept: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+  close: { args: ["i32"], returns: "i32" },
+  getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+  getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
+  setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
+} as const;
+
 /** Returns what `use` does; nothing where there is no such library. */
 function withLibrary(use: (library: SocketLibrary) => readonly number[]): readonly number[] {
-  const library = process.platform === "linux" ? openLibrary() : null;
+  const library = openSystemLibrary(SOCKET_FUNCTIONS);
   if (library === null) return [];
   const { accept, close, getsockname, getsockopt, setsockopt } = library.symbols;
   const isListening = (socket: number): boolean => {
@@ -158,23 +164,6 @@ function withLibrary(use: (library: SocketLibrary) => readonly number[]): readon
   } finally {
     library.close();
   }
-}
-
-function openLibrary() {
-  for (const name of LIBRARIES) {
-    try {
-      return dlopen(name, {
-        accept: { args: ["i32", "ptr", "ptr"], returns: "i32" },
-        close: { args: ["i32"], returns: "i32" },
-        getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
-        getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
-        setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
-      });
-    } catch {
-      // The next name.
-    }
-  }
-  return null;
 }
 
 function listSockets(): readonly number[] {

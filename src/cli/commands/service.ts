@@ -117,6 +117,8 @@ RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
+# Threads that do not serve give way to those that do.
+SystemCallFilter=sched_setattr setpriority
 SystemCallErrorNumber=EPERM
 
 [Install]
