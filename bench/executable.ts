@@ -13,7 +13,7 @@ export interface Server {
   readonly origin: string;
   readonly port: number;
   readonly pid: number;
-  /** From the start of the process until a connection is accepted. */
+  /** From the start of the process until it answers. */
   readonly listeningMs: number;
   stop(): Promise<void>;
 }
@@ -88,15 +88,16 @@ export function freePort(): number {
   }
 }
 
-/** Fails when the process ends before it listens. */
+/** What listens for a moment, to see whether the address is free, answers with this (`boot/settings/listen-address`). */
+const STATUS_NOT_YET = 503;
+
+/** Until something answers there, whatever it says. Fails when the process ends before. */
 export async function untilListening(port: number, child?: Subprocess): Promise<void> {
   const deadline = performance.now() + LISTEN_DEADLINE_MS;
   for (;;) {
-    const open = await Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } }).catch(() => null);
-    if (open !== null) {
-      open.end();
-      return;
-    }
+    const response = await fetch(`http://127.0.0.1:${port}/healthz`, { keepalive: false }).catch(() => null);
+    await response?.bytes().catch(() => undefined);
+    if (response !== null && response.status !== STATUS_NOT_YET) return;
     if (child !== undefined && child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
     if (performance.now() > deadline) throw new Error(`nothing listens on port ${port}`);
     await Bun.sleep(1);

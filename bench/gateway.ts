@@ -21,9 +21,8 @@ import { Absent, toBare, toDirect, toLockport, toNginx, type Contender } from ".
 import { BINARY } from "./executable.ts";
 import { copyFilled, fill } from "./fill.ts";
 import { GOAL_SCENES, toGoalTable } from "./goals.ts";
-import { toGrowth } from "./growth.ts";
 import { measure } from "./heap.ts";
-import { SCENES, type Scene } from "./scenes.ts";
+import { SCENES, toGrowth, type Scene } from "./scenes.ts";
 import { Stand } from "./stand.ts";
 import { measureStarts } from "./start.ts";
 import { CACHE } from "./wire.ts";
