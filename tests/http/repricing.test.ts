@@ -59,6 +59,23 @@ async function rested(id: string): Promise<any> {
   return view;
 }
 
+test("what is wrong within prices that were sent is told at its place, never as a union", async () => {
+  const price = { input_tokens: "1" };
+  for (const [prices, param, message] of [
+    [{ fast: {} }, "prices.fast.pricing", "prices.fast.pricing is required."],
+    [{ fast: { pricing: price, other: 1 } }, undefined, /does not have/],
+    [5, "prices", "prices is not valid: expected 'history'."],
+    [{ fast: { pricing: 5 } }, "prices.fast.pricing", /^prices\.fast\.pricing is not valid: expected object/],
+  ] as const) {
+    const response = await post(PATH, { prices, dry_run: true });
+    const { error } = (await response.json()) as any;
+    expect([response.status, error.code]).toEqual([400, "invalid_request"]);
+    if (param !== undefined) expect(error.param).toBe(param);
+    expect(error.message).toMatch(message);
+    expect(error.message).not.toContain("union");
+  }
+});
+
 describe("POST /admin/v1/repricing", () => {
   test("plans, applies and takes back: by model, unit and tier in money and in requests, and no report moves before it is applied", async () => {
     const before = await costOf();

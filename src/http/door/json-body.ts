@@ -66,13 +66,23 @@ function keepPrintable(member: object): void {
 /** `invalid_request` for a body that its schema refuses: names the field and what is wrong with its type; never the value, which may be a password. */
 export function toInvalidRequest(error: ValidationError): ProxyError {
   if (isEmptyBody(error.value)) return emptyBody();
-  const first = error.all[0];
+  const first = toInnermost(error.all[0]);
   const pointer = first !== undefined && "path" in first ? first.path : "";
   if (pointer === "") return new ProxyError("invalid_request", "The body must be a JSON object.");
   const param = toParam(pointer);
   if (param === null) return new ProxyError("invalid_request", UNKNOWN_FIELD);
   const problem = first !== undefined && "message" in first ? first.message : "";
   return new ProxyError("invalid_request", toSentence(param, problem), { param });
+}
+
+type Fault = ValidationError["all"][number] | undefined;
+
+/** The fault of a union says nothing: what is wrong within the value does, or else what the union's first kind is. */
+function toInnermost(fault: Fault): Fault {
+  if (fault === undefined || !("errors" in fault)) return fault;
+  const kinds = fault.errors.flatMap((kind) => kind.First() ?? []);
+  const within = kinds.find(({ path }) => path !== fault.path);
+  return within === undefined ? (kinds[0] ?? fault) : toInnermost(within);
 }
 
 /** The field's name, which is text of the client, stands in `param` alone. */
