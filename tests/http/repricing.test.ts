@@ -68,7 +68,7 @@ test("what is wrong within prices that were sent is told at its place, never as 
     [{ fast: { pricing: 5 } }, "prices.fast.pricing", /^prices\.fast\.pricing is not valid: expected object/],
   ] as const) {
     const response = await post(PATH, { prices, dry_run: true });
-    const { error } = (await response.json()) as any;
+    const { error } = await response.json();
     expect([response.status, error.code]).toEqual([400, "invalid_request"]);
     if (param !== undefined) expect(error.param).toBe(param);
     expect(error.message).toMatch(message);
