@@ -47,7 +47,7 @@ export interface StartOptions {
   readonly departure?: Departure;
 }
 
-/** Opens the data folder and listens. Throws a `SetupError` that says what to do when either cannot be. */
+/** Opens the data folder and listens, then starts the ledger's writer. Throws a `SetupError` that says what to do when one cannot be. */
 export async function startServer(
   config: Config,
   system: System,
@@ -104,6 +104,12 @@ export async function startServer(
     await settlesWithin(app.close(), REFUSALS_CLOSE_MS_MAX);
     await services.close();
   };
+  try {
+    await services.start();
+  } catch (cause) {
+    await stop(AbortSignal.abort());
+    throw cause;
+  }
   return {
     url: findOrigin(),
     services,

@@ -46,6 +46,8 @@ export interface Services {
   /** True when no server had run from the folder before, and `admin` is there to sign in. */
   readonly isFirstStart: boolean;
   readonly loginLinks: LoginLinks;
+  /** Starts what the ledger's writer does (`Storage.start`), a re-pricing that is under way included. */
+  start(): Promise<void>;
   /** Tells commands beside the server where it listens (`http://host:port`), until it is closed. */
   announce(url: string): void;
   /** Fulfilled when another server has taken over the data folder. */
@@ -144,7 +146,6 @@ export async function wireServices(
     !storage.wasServed && (await principals.findByName(ADMIN_PRINCIPAL_NAME))?.enabled === true;
   responses.start();
   const endRemoving = keepRemovingFormer(catalog, log);
-  repricings.start();
   const loopLag = startLoopLag(clock);
   const { sessionTtlSeconds } = config;
   const sessions: SessionsDeps = { store: storage.identity, secrets, clock, ids, sessionTtlSeconds };
@@ -156,6 +157,10 @@ export async function wireServices(
     adminPasswordPath: adminPassword.path,
     isFirstStart,
     loginLinks: createLoginLinks(sessions),
+    async start() {
+      await storage.start();
+      repricings.start();
+    },
     announce(url) {
       try {
         writeServingAddress(config.dataDir, { url, publicUrl: config.publicUrl });

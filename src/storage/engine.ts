@@ -176,6 +176,11 @@ export interface Storage extends CatalogStores {
   health(): StorageHealth;
   /** Measures all that is kept, in bytes, also of what other processes recorded; the journal is this one's. Asks the disk or the database. */
   measure(): Promise<StorageSizes>;
+  /**
+   * Starts what brings the journal into the database, and maintenance. For a server that listens: it takes 10 ms, and no answer
+   * waits for it. Rejects when no thread can be started.
+   */
+  start(): Promise<void>;
   /** Runs maintenance now: seals days and applies the retention. Fulfilled when all of it is committed. */
   maintain(): Promise<void>;
   /** Fulfilled when another server has taken over the data: nothing is recorded any more, and this one has to end. */

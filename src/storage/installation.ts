@@ -79,7 +79,7 @@ function openServer(driver: EngineDriver, options: ServeOptions): Promise<Storag
     const lock = lockDataFolder(dataDir);
     opened.defer(() => lock.release());
     const { stores, ledger, shared, health, measure, leave } = await driver.serve(options, { lock, opened });
-    const usage = await openLedger(ledger, {
+    const usage = openLedger(ledger, {
       dataDir,
       lock,
       clock,

@@ -42,3 +42,41 @@ test("a failure of the journal's folder or of the lock file is told of these, an
     );
   }
 });
+
+test("a server listens before it starts the ledger's writer, and a start without a thread for it lets go of port and folder", async () => {
+  const folder = makeFolder();
+  const port = Number(probe(0));
+  const config = parseConfig({
+    PROXY_DATA_DIR: join(folder.path, "data"),
+    PROXY_HOST: "127.0.0.1",
+    PROXY_PORT: String(port),
+  });
+  const system = createSystem({ logLevel: "error" });
+  let listening: unknown = null;
+  const { Worker: RealWorker } = globalThis;
+  globalThis.Worker = new Proxy(RealWorker, {
+    construct(target, [url]: [string]) {
+      if (!url.includes("writer")) return new target(url);
+      listening ??= probe(port);
+      throw new Error("no thread can be started");
+    },
+  });
+  const failure: unknown = await startServer(config, system).catch((cause: unknown) => cause);
+  globalThis.Worker = RealWorker;
+  expect(String(failure)).toContain("no thread can be started");
+  expect(listening).toMatchObject({ code: "EADDRINUSE" });
+  await (await startServer(config, system)).stop();
+  folder.remove();
+});
+
+/** Listens on a port of this machine, and no longer; 0 takes any. Returns the port, or why it cannot be listened on. */
+function probe(port: number): unknown {
+  try {
+    const server = Bun.serve({ port, hostname: "127.0.0.1", reusePort: false, fetch: () => new Response() });
+    const { port: taken } = server;
+    void server.stop(true);
+    return taken;
+  } catch (cause) {
+    return cause;
+  }
+}

@@ -14,18 +14,13 @@ import { makeFolder } from "./folder.ts";
 /** The ledger of a data folder in files, as a server has it, without its catalog. */
 export async function openLedger(options: Omit<LedgerOptions, "lock">): Promise<OpenedLedger> {
   const { dataDir, clock } = options;
-  const lock = lockDataFolder(dataDir);
-  try {
-    const opened = await openParts(takeLedger(dataDir, { lock, clock }), { ...options, lock });
-    const close = async () => {
-      await opened.close();
-      lock.release();
-    };
-    return { ...opened, close };
-  } catch (cause) {
-    lock.release();
-    throw cause;
-  }
+  await using stack = new AsyncDisposableStack();
+  const lock = stack.adopt(lockDataFolder(dataDir), (held) => held.release());
+  const opened = openParts(takeLedger(dataDir, { lock, clock }), { ...options, lock });
+  stack.defer(() => opened.close());
+  await opened.start();
+  const held = stack.move();
+  return { ...opened, close: () => held.disposeAsync() };
 }
 
 export interface TestLedger extends OpenedLedger, AsyncDisposable {

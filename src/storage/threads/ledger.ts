@@ -81,7 +81,15 @@ export interface OpenedLedger
   extends
     Pick<
       Storage,
-      "ledger" | "keyUse" | "stats" | "repricings" | "limitLedger" | "spendLedger" | "maintain" | "superseded"
+      | "ledger"
+      | "keyUse"
+      | "stats"
+      | "repricings"
+      | "limitLedger"
+      | "spendLedger"
+      | "start"
+      | "maintain"
+      | "superseded"
     >,
     Pick<UsageLedger, "close"> {
   gauges(): LedgerGauges;
@@ -94,10 +102,10 @@ export interface OpenedLedger
  * that read reports from there. What a killed process left in the journal is replayed in the background; requests that it had
  * under way become events `unreachable` / `interrupted`.
  */
-export async function openLedger(
+export function openLedger(
   parts: LedgerParts,
   { dataDir, lock, clock, log, sync, retentionDays }: LedgerOptions,
-): Promise<OpenedLedger> {
+): OpenedLedger {
   const { journalDirectory, place, committed, recorded, run } = parts;
   const superseded = Promise.withResolvers<void>();
   let isSuperseded = false;
@@ -203,7 +211,7 @@ export async function openLedger(
     watch.stop();
     const flushed =
       !isSuperseded &&
-      writer.worker.isRunning &&
+      writer.worker.isUsable &&
       (await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
     if (!flushed) {
       log.warn(
@@ -228,13 +236,6 @@ export async function openLedger(
     flush,
     close,
   });
-  try {
-    await writer.worker.ready();
-  } catch (cause) {
-    await ledger.close();
-    throw cause;
-  }
-  void maintain();
   return {
     ledger,
     keyUse: {
@@ -268,6 +269,10 @@ export async function openLedger(
       readerWaiting: reader.waitingCount,
     }),
     uncommittedMs,
+    async start() {
+      await writer.worker.ready();
+      void maintain();
+    },
     maintain,
     superseded: superseded.promise,
     close: () => ledger.close(),

@@ -29,6 +29,7 @@ const storage = await engine.serve({
   ledgerSync: "interval",
   usageRetentionDays: null,
 });
+await storage.start();
 if (task === "record") await recordEndlessly(storage, Number(first));
 else if (task === "reprice") await reprice(storage, Number(count));
 else {

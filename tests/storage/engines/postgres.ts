@@ -33,8 +33,8 @@ export function createPostgresEngine(): LedgerEngine {
   return {
     dataDir: dir.path,
     keepsCommitted: true,
-    serve: async (changes = {}) =>
-      keep(
+    async serve(changes = {}) {
+      const storage = keep(
         await postgresEngine.serve({
           ...(await toPlace()),
           ...common(),
@@ -42,7 +42,10 @@ export function createPostgresEngine(): LedgerEngine {
           usageRetentionDays: null,
           ...changes,
         }),
-      ),
+      );
+      await storage.start();
+      return storage;
+    },
     async openReader() {
       const place = await toPlace();
       // Catalog and ledger are one schema, which the first command makes.

@@ -36,8 +36,8 @@ export function createSqliteEngine(): SqliteEngine {
     keepsCommitted: false,
     clock,
     open: async (changes = {}) => keep(await openCatalogDatabase({ ...options, path, ...changes })),
-    serve: async (changes = {}) =>
-      keep(
+    async serve(changes = {}) {
+      const storage = keep(
         await sqliteEngine.serve({
           ...options,
           dataDir: dir.path,
@@ -46,7 +46,10 @@ export function createSqliteEngine(): SqliteEngine {
           usageRetentionDays: null,
           ...changes,
         }),
-      ),
+      );
+      await storage.start();
+      return storage;
+    },
     openReader: async () =>
       keep(sqliteEngine.openLedgerReader({ dataDir: dir.path, database, log: silentLog })),
     spawn: async (task, ...words) => spawnLedger({ dataDir: dir.path, database }, task, words),
