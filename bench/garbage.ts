@@ -1,12 +1,12 @@
 /**
  * What a request allocates, from source: `bun bench/garbage.ts [--requests 2000] [--types 25] [--with Lockport,bare]
- * [--scenes unary,stream,open]`. Nothing is collected while it counts, so that a figure is what was allocated, whatever else the
- * machine does. Bytes of cells and objects are the JavaScript engine's; resident has in addition what the runtime, the allocator
- * and a Worker keep. `open` are requests whose upstream has not answered, behind a full collection: what a collection finds
- * alive of each.
+ * [--scenes unary,stream,open,open-stream]`. Nothing is collected while it counts, so that a figure is what was allocated,
+ * whatever else the machine does. Bytes of cells and objects are the JavaScript engine's; resident has in addition what the
+ * runtime, the allocator and a Worker keep. `open` are requests whose upstream has not answered, `open-stream` streams that wait
+ * for their next event, both behind a full collection: what a collection finds alive of each.
  */
 import { parseArgs } from "node:util";
-import { measure, SCENES, SERVERS, type Allocated } from "./heap.ts";
+import { isOpen, measure, SCENES, SERVERS, type Allocated } from "./heap.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -26,7 +26,7 @@ for (const scene of SCENES.filter((name) => options.scenes.split(",").includes(n
     console.log(`| ${what} | ${seen.map((of) => read(of).toFixed(digits)).join(" | ")} |`);
   print("bytes of cells", 0, ({ cellBytes }) => cellBytes);
   // A heap that was collected is smaller than before.
-  if (scene !== "open") print("bytes resident", 0, ({ residentBytes }) => residentBytes);
+  if (!isOpen(scene)) print("bytes resident", 0, ({ residentBytes }) => residentBytes);
   print("objects", 1, ({ objects }) => objects);
   const types = new Set(seen.flatMap((of) => of.types.map(([type]) => type)).slice(0, Number(options.types)));
   for (const type of types)

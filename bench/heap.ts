@@ -7,7 +7,7 @@ import type { Count } from "./probe.ts";
 
 export const SERVERS = ["Lockport", "bare"] as const;
 export type ServerName = (typeof SERVERS)[number];
-export const SCENES = ["unary", "stream", "open"] as const;
+export const SCENES = ["unary", "stream", "open", "open-stream"] as const;
 export type SceneName = (typeof SCENES)[number];
 
 /** What a request allocates, on average. */
@@ -41,8 +41,16 @@ const EVENT = `data: ${JSON.stringify({ id: "chatcmpl-bench", object: "chat.comp
 const LAST = `data: ${JSON.stringify({ id: "chatcmpl-bench", choices: [], usage: { prompt_tokens: 21, completion_tokens: 8 } })}\n\ndata: [DONE]\n\n`;
 /** 50 events, some to a write. */
 const WRITES = [...Array.from({ length: 5 }, () => EVENT.repeat(10)), LAST].map((text) => Buffer.from(text));
+const HELD_BYTES = 2 * EVENT.length * 10;
+/** From then on a request is one that lasts, and its caller is watched (`LASTING_MS_MIN`). */
+const LASTING_MS = 150;
 
-/** `requests` of a scene; `open` has a count of its own. */
+/** True for one of requests that wait, counted behind a full collection. */
+export function isOpen(scene: SceneName): boolean {
+  return scene.startsWith("open");
+}
+
+/** `requests` of a scene; one of open requests has a count of its own. */
 export async function measure(name: ServerName, scene: SceneName, requests: number): Promise<Allocated> {
   const upstream = new Upstream();
   const file = join(mkdtempSync(join(tmpdir(), "lockport-bench-heap-")), "count.json");
@@ -51,31 +59,33 @@ export async function measure(name: ServerName, scene: SceneName, requests: numb
     env: {
       BUN_CONFIG_MAX_HTTP_REQUESTS: "65336",
       MIMALLOC_PURGE_DELAY: "100",
-      ...(scene === "open" ? {} : { BUN_JSC_useGC: "0" }),
+      ...(isOpen(scene) ? {} : { BUN_JSC_useGC: "0" }),
     },
   };
   const contender = name === "bare" ? toBare(probed) : toLockport([...BUN, SOURCE], name, probed);
   const server = await contender.start(upstream.origin);
   const read = async (): Promise<Count> => {
     rmSync(file, { force: true });
-    process.kill(server.pid ?? 0, scene === "open" ? "SIGUSR1" : "SIGUSR2");
+    process.kill(server.pid ?? 0, isOpen(scene) ? "SIGUSR1" : "SIGUSR2");
     while (!existsSync(file)) await Bun.sleep(5);
     return JSON.parse(readFileSync(file, "utf8")) as Count;
   };
   try {
-    const isStream = scene === "stream";
+    const isStream = scene.endsWith("stream");
     await load(server, isStream ? WARM_UP / STREAM_WEIGHT : WARM_UP, isStream);
     const before = await read();
-    if (scene !== "open") {
+    if (!isOpen(scene)) {
       await load(server, requests, isStream);
       return toAllocated(before, await read(), requests);
     }
     upstream.hold(OPEN);
-    const held = Array.from({ length: OPEN }, () => ask(server, false));
+    const asked = Array.from({ length: OPEN }, () => ask(server, isStream));
     await upstream.allHeld.promise;
+    const readers = isStream ? await Promise.all(asked.map(readHeld)) : [];
     const after = await read();
     upstream.letGo.resolve();
-    for (const each of held) await (await each).arrayBuffer();
+    for (const reader of readers) while (!(await reader.read()).done);
+    if (!isStream) for (const each of asked) await (await each).arrayBuffer();
     return toAllocated(before, after, OPEN);
   } finally {
     await server.stop();
@@ -84,7 +94,16 @@ export async function measure(name: ServerName, scene: SceneName, requests: numb
   }
 }
 
-/** Answers at once, or holds so many requests until they are let go. */
+/** The reader of a stream of which all has come that is sent before it is held. */
+async function readHeld(
+  asked: Promise<Response>,
+): Promise<Pick<ReadableStreamDefaultReader<Uint8Array>, "read">> {
+  const reader = (await asked).body!.getReader();
+  for (let left = HELD_BYTES; left > 0;) left -= (await reader.read()).value!.length;
+  return reader;
+}
+
+/** Answers at once, or holds so many requests until they are let go: before their answer, or behind the second write of a stream. */
 class Upstream {
   readonly allHeld = Promise.withResolvers<void>();
   readonly letGo = Promise.withResolvers<void>();
@@ -110,16 +129,16 @@ class Upstream {
 
   async #answer(request: Request): Promise<Response> {
     const { stream = false } = (await request.json()) as { stream?: boolean };
-    if (this.#toHold > 0) {
-      this.#toHold -= 1;
-      if (this.#toHold === 0) this.allHeld.resolve();
-      await this.letGo.promise;
-    }
+    const isHeld = this.#toHold > 0;
+    if (isHeld) this.#toHold -= 1;
+    if (isHeld && this.#toHold === 0) this.allHeld.resolve();
+    const letGo = isHeld ? this.letGo.promise : null;
+    if (!stream) await letGo;
     if (!stream) return new Response(ANSWER, { headers: { "content-type": "application/json" } });
     const pieces = async function* () {
-      for (const piece of WRITES) {
+      for (const [index, piece] of WRITES.entries()) {
         yield piece;
-        await Bun.sleep(0);
+        await (letGo !== null && index === 1 ? letGo : Bun.sleep(letGo === null ? 0 : LASTING_MS));
       }
     };
     return new Response(pieces(), { headers: { "content-type": "text/event-stream" } });
