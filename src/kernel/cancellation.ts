@@ -40,11 +40,13 @@ export const LASTING_MS_MIN = 50;
 /** More than this are under way in bursts alone. */
 const SPARE_MAX = 256;
 
+const ONCE = { once: true };
+
 /**
  * The one way to stop an exchange from outside: its caller hangs up, a time limit passes, or the server ends. Aborting
  * `signal` closes the upstream's connection. The first cause stays.
  */
-export class Cancellation implements DeadlineOwner {
+export class Cancellation implements DeadlineOwner, EventListenerObject {
   readonly #controller: AbortController;
   readonly #caller: Caller;
   readonly #options: CancellationOptions;
@@ -55,7 +57,7 @@ export class Cancellation implements DeadlineOwner {
   #limitMs: number | null = null;
   #armedAtMs = 0;
   #limitCause: CancellationCause = "timeout";
-  #onHangUp: (() => void) | null = null;
+  #isWatching = false;
   #listener: CancellationListener | null = null;
   #isKeptOpen = false;
   #released = false;
@@ -91,6 +93,11 @@ export class Cancellation implements DeadlineOwner {
     this.#limitMs = limitMs;
     if (this.#isYoung) this.#armedAtMs = this.#options.limits.monotonicMs();
     else this.#limit.set(limitMs);
+  }
+
+  /** The caller has hung up. */
+  handleEvent(): void {
+    this.cancel("cancelled");
   }
 
   expired(): void {
@@ -159,7 +166,7 @@ export class Cancellation implements DeadlineOwner {
     this.#released = true;
     this.#isYoung = false;
     this.#limit.lift();
-    if (this.#onHangUp !== null) this.#caller.signal.removeEventListener("abort", this.#onHangUp);
+    if (this.#isWatching) this.#caller.signal.removeEventListener("abort", this);
     this.letIdle();
   }
 
@@ -179,7 +186,7 @@ export class Cancellation implements DeadlineOwner {
    * 3 (measured).
    */
   checkCaller(): void {
-    if (this.#onHangUp === null && !this.#released && this.#caller.signal.aborted) this.cancel("cancelled");
+    if (!this.#isWatching && !this.#released && this.#caller.signal.aborted) this.cancel("cancelled");
   }
 
   #lasts(): void {
@@ -193,8 +200,8 @@ export class Cancellation implements DeadlineOwner {
   #watchCaller(): void {
     const { signal } = this.#caller;
     if (signal.aborted) return this.cancel("cancelled");
-    this.#onHangUp = () => this.cancel("cancelled");
-    signal.addEventListener("abort", this.#onHangUp, { once: true });
+    this.#isWatching = true;
+    signal.addEventListener("abort", this, ONCE);
     this.#isKeptOpen = true;
     this.#caller.keepOpen?.();
   }

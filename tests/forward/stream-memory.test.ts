@@ -39,19 +39,12 @@ describe("a stream that waits for its upstream", () => {
       idleTimeout: 0,
       development: false,
       fetch(request) {
-        const tee = createTee({
-          reader: {
-            read: () => (seen.length < 5 ? Promise.resolve(toResult()) : waiting.promise),
-            cancel: () => Promise.resolve(),
-          },
-          first: toChunk(),
-          cancellation: new Cancellation(request, { limits: deadlines }),
-          idleMs: 60_000,
-          stallMs: 60_000,
-          watch: () => null,
-          finish: () => Promise.resolve(),
-        });
-        return new Response(tee);
+        const reader: BodyReader = {
+          read: () => (seen.length < 5 ? Promise.resolve(toResult()) : waiting.promise),
+          cancel: () => Promise.resolve(),
+        };
+        const cancellation = new Cancellation(request, { limits: deadlines });
+        return new Response(toTee(reader, cancellation, toChunk()));
       },
     });
     running.push(server);
@@ -106,6 +99,75 @@ describe("a stream that waits for its upstream", () => {
     }
   });
 });
+
+test("a stream that came to its end leaves its abort controller to another request, one that broke off does not", async () => {
+  const spare: AbortController[] = [];
+  const end = async (read: BodyReader["read"]) => {
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      development: false,
+      fetch(request) {
+        const cancellation = new Cancellation(request, { limits: deadlines, spare });
+        return new Response(toTee({ read, cancel: () => Promise.resolve() }, cancellation));
+      },
+    });
+    running.push(server);
+    const caller = await openCaller({ port: server.port ?? 0, body: {} });
+    const body = await caller.body().catch(() => null);
+    caller.hangUp();
+    return body;
+  };
+  expect(await end(() => Promise.reject(new Error("it broke off")))).toBeNull();
+  expect(spare).toHaveLength(0);
+  expect(await end(() => Promise.resolve({ done: true }))).toBe("first");
+  expect(spare).toHaveLength(1);
+});
+
+test("the first bytes of a stream leave with its head, in the turn in which that is written", () => {
+  const { ReadableStream: Stream } = globalThis;
+  let pull: ((controller: unknown) => unknown) | undefined;
+  globalThis.ReadableStream = new Proxy(Stream, {
+    construct(target, [source]: [{ pull(controller: unknown): unknown }]) {
+      pull = (controller) => source.pull(controller);
+      return new target();
+    },
+  });
+  try {
+    const { promise } = Promise.withResolvers<never>();
+    const cancellation = new Cancellation({ signal: new AbortController().signal }, { limits: deadlines });
+    toTee({ read: () => promise, cancel: () => Promise.resolve() }, cancellation);
+    const calls: string[] = [];
+    void pull?.({
+      write: ({ length }: Uint8Array) => {
+        calls.push("write");
+        return length;
+      },
+      flush: () => void calls.push("flush"),
+    });
+    // Nothing was awaited.
+    expect(calls).toEqual(["write", "flush"]);
+    cancellation.release();
+  } finally {
+    globalThis.ReadableStream = Stream;
+  }
+});
+
+function toTee(
+  reader: BodyReader,
+  cancellation: Cancellation,
+  first: Uint8Array = Buffer.from("first"),
+): ReadableStream<Uint8Array> {
+  return createTee({
+    reader,
+    first,
+    cancellation,
+    idleMs: 60_000,
+    stallMs: 60_000,
+    watch: () => null,
+    finish: () => Promise.resolve(),
+  });
+}
 
 /**
  * A fact about the runtime, which `docs/runtime-report.md` tells its makers: when this fails after an upgrade, that page and the
