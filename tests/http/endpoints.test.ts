@@ -205,11 +205,13 @@ describe("a path whose capability a model has", () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
-  test("sends no key of this server upstream in a query", async () => {
+  test("sends no key of this server upstream in a query, percent-encoded or not", async () => {
     await addModel("all", ["messages"]);
-    const response = await app.api("POST", `/v1/messages?key=${app.adminKey}`, { model: "all" });
-    const message = await expectError(response, "400 invalid_request");
-    expect(message).not.toContain(app.adminKey);
+    for (const key of [app.adminKey, app.adminKey.replace("_", "%5f")]) {
+      const response = await app.api("POST", `/v1/messages?key=${key}`, { model: "all" });
+      const message = await expectError(response, "400 invalid_request");
+      expect(message).not.toContain(key);
+    }
     expect(upstream.requests).toHaveLength(0);
   });
 });

@@ -168,6 +168,8 @@ describe("refusals", () => {
     `${"/a".repeat(13)}/../../x`,
     `${BASE}/${TOKEN}/v1/messages`,
     `/v1/messages?token=${TOKEN}`,
+    `/v1/messages/${TOKEN.replace("lpt", "%6cpt")}`,
+    `/v1/messages?token=${TOKEN.replace("_", "%255F")}`,
     "/v1/messages#x",
     "/v1/messages?a#x",
   ])("a path that would not arrive as it came is 404 unknown_endpoint: %s", async (rest) => {

@@ -7,7 +7,7 @@ import type { Failures } from "#http/door/failures.ts";
 import type { HostRule } from "#http/door/host.ts";
 import type { RelayAuthenticator } from "#identity/caller.ts";
 import type { Principal } from "#identity/principal.ts";
-import { containsOwnToken } from "#identity/secret.ts";
+import { carriesOwnToken } from "#identity/secret.ts";
 import type { Arrivals } from "#kernel/ids.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -213,7 +213,7 @@ function refusePath({ token, path, query }: Target, segments: readonly string[] 
   }
   if (path.includes("#") || query.includes("#")) throw unknownPath("a fragment is not relayed");
   // A client whose base URL was put together twice repeats the token, which would leave and be read in the request log.
-  if (path.includes(token) || query.includes(token) || containsOwnToken(path + query)) {
+  if (path.includes(token) || query.includes(token) || carriesOwnToken(path + query)) {
     throw unknownPath(
       "a relay token stands once in a path, behind /transparent/messages, and an API key in none",
     );

@@ -9,7 +9,7 @@ import type { Failures } from "#http/door/failures.ts";
 import type { HostRule } from "#http/door/host.ts";
 import { toModelScope } from "#identity/caller.ts";
 import type { Principal } from "#identity/principal.ts";
-import { containsOwnToken } from "#identity/secret.ts";
+import { carriesOwnToken } from "#identity/secret.ts";
 import type { Arrivals } from "#kernel/ids.ts";
 import { free } from "#kernel/bytes.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -126,7 +126,7 @@ function toQuery(url: string): string {
   const queryAt = url.indexOf("?");
   if (queryAt === -1) return "";
   const query = url.slice(queryAt);
-  if (!containsOwnToken(query)) return query;
+  if (!carriesOwnToken(query)) return query;
   throw new ProxyError(
     "invalid_request",
     "A key of this server has no place in a query. Send it as Authorization: Bearer.",
