@@ -158,7 +158,13 @@ export function toUpstreamHeaders(
 }
 
 function isRequestDropped(name: string): boolean {
-  return REQUEST_DROPPED.has(name) || hasPrefix(name, REQUEST_DROPPED_PREFIXES);
+  const read = toReadName(name);
+  return REQUEST_DROPPED.has(read) || hasPrefix(read, REQUEST_DROPPED_PREFIXES);
+}
+
+/** CGI, WSGI and PHP give a program both letters as one: `X_Forwarded_For` would be believed as `X-Forwarded-For` is. */
+function toReadName(name: string): string {
+  return name.includes("_") ? name.replaceAll("_", "-") : name;
 }
 
 /** A copy as the runtime makes it: pairs are an array and two texts for each header. A value with `token` stays behind as well. */
@@ -233,7 +239,8 @@ export function toRelayHeaders(
 }
 
 function isRelayDropped(name: string): boolean {
-  return RELAY_DROPPED.has(name) || hasPrefix(name, RELAY_DROPPED_PREFIXES);
+  const read = toReadName(name);
+  return RELAY_DROPPED.has(read) || hasPrefix(read, RELAY_DROPPED_PREFIXES);
 }
 
 /** True when a header of the upstream's response, by its name in lower case, goes no further. Those that `Connection` names go no further either. */

@@ -170,6 +170,21 @@ describe("request headers", () => {
     ]);
   });
 
+  test("a name that differs from a dropped one in its underscores is dropped as well: CGI reads both as one", () => {
+    const names = [
+      ["X_Forwarded_For", "x-api_key", "OpenAI_Organization", "x_proxy-tags", "content_length"],
+      ["x_http-method_override", "Content_Length", "transfer_encoding", "x_proxy_tags", "x-litellm_key"],
+    ] as const;
+    const [upstream, relayed] = names.map((dropped) => {
+      const caller = new Headers([...dropped, "session_id"].map((name) => [name, "x"]));
+      return dropped === names[0]
+        ? toUpstreamHeaders(caller, { authHeader: null, contentType: null, bodyBytes: null })
+        : toRelayHeaders(caller, { token: "lpt_short", bodyBytes: null });
+    });
+    for (const headers of [upstream, relayed])
+      expect([...(headers?.keys() ?? [])].sort()).toEqual(["accept-encoding", "session_id", "user-agent"]);
+  });
+
   test("a header by the name of an object's prototype goes upstream like any other", async () => {
     const { proxy, upstream } = await startPair((call) => call.reply({ body: COMPLETION }));
     const caller = await openCaller({
