@@ -128,9 +128,11 @@ function toTold(response: JsonObject | null): ToldResponse | null {
 
 /** `ResponseError` of openai 7.57: its code, which is one of a list, comes before its type. */
 function findFailure(message: JsonObject): JsonObject | null {
-  const response = toResponse(message);
-  if (response?.["status"] !== "failed" && message["type"] !== "response.failed") return null;
-  const told = response?.["error"];
+  const isFailedEvent = message["type"] === "response.failed";
+  // The event's own name says what it holds, also to the usage: a response in it need not name itself one.
+  const response = toObject(isFailedEvent ? message["response"] : toResponse(message));
+  if (response["status"] !== "failed" && !isFailedEvent) return null;
+  const told = response["error"];
   const error: JsonObject = isJsonObject(told) ? told : {};
   return { type: "error", code: error["code"] ?? error["type"] ?? "failed" };
 }

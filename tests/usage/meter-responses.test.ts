@@ -115,6 +115,16 @@ describe("streams of the responses dialect", () => {
     }
   });
 
+  test("the code of a failed event is the kind of the failure, also where its response does not say that it is one", () => {
+    const event = {
+      type: "response.failed",
+      response: { status: "failed", error: { code: "server_error" } },
+    };
+    const meter = createMeter(DIALECTS.responses, { streamed: true, statusCode: 200 });
+    meter.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`));
+    expect(meter.finish()).toMatchObject({ errorKind: "server_error", complete: true });
+  });
+
   test("events between the first and the last are passed over without being parsed", () => {
     const delta = Buffer.from(
       `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"response.completed"}\n\n`,
