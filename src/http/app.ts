@@ -184,14 +184,19 @@ export function createApp(deps: ServedDeps): App {
 
 /** A browser that navigates to a path outside of `/v1` wants the page, whatever else is served there. */
 function isPage({ method, headers }: Request, { pathname }: URL): boolean {
-  return method === "GET" && !pathname.startsWith("/v1/") && isNavigation(headers);
+  return isReading(method) && !pathname.startsWith("/v1/") && isNavigation(headers);
+}
+
+/** A HEAD is answered as a GET, whose body the runtime leaves out then. */
+function isReading(method: string): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 /** A WebSocket is asked for by a GET of the path that answers a POST, which is where it is refused. */
 function findAsked({ method, headers }: Request, pathname: string): FoundEndpoint | null {
   const upgrade = isUpgrade(headers) ? findEndpoint("POST", pathname) : null;
   const isRefused = upgrade !== null && upgrade.id === "" && toRow(upgrade.name).isAlwaysOpen !== true;
-  return isRefused ? upgrade : findEndpoint(method, pathname);
+  return isRefused ? upgrade : findEndpoint(isReading(method) ? "GET" : method, pathname);
 }
 
 /** `/healthz` tells the version in a header, since the specification fixes the keys of its body. */

@@ -160,6 +160,19 @@ describe("a response by its id", () => {
     },
   );
 
+  test("is asked for by HEAD as by GET, and answered without its body", async () => {
+    const { app, provider } = await startSite();
+    const { id } = await make(app);
+    const response = await app.api("HEAD", `/v1/responses/${id}`);
+    expect([response.status, await response.text()]).toEqual([200, ""]);
+    expect(response.headers.get("x-proxy-provider")).toBe("openai");
+    expect(provider.upstream.lastRequest().method).toBe("GET");
+    expect((await app.api("HEAD", "/v1/responses/resp_of_nobody")).status).toBe(404);
+    const page = await app.api("HEAD", `/responses/${id}`, undefined, { accept: "text/html" });
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect((await logOf(app)).map(({ endpoint }) => endpoint)).toEqual(["responses", "responses/retrieve"]);
+  });
+
   test("of another principal is not found by any of 1,000 ids, by any method, and no request goes out for it", async () => {
     const { app, provider } = await startSite();
     const eve = await makePerson(app, "eve");
@@ -453,7 +466,6 @@ describe("a response by its id", () => {
     expect(provider.upstream.requests).toHaveLength(before);
     const json = await app.api("GET", `/v1/responses/${made.id}`, undefined, headers);
     expect(json.headers.get("content-type")).toBe("application/json");
-    expect((await app.api("HEAD", `/v1/responses/${made.id}`)).status).toBe(404);
     expect(provider.upstream.requests).toHaveLength(before + 1);
   });
 
