@@ -255,7 +255,7 @@ export function createExchange(deps: ExchangeDeps, requests = new OpenRequests(d
         return await giveUp(request, toBreach(cancellation));
       }
       if (bytes.length > 0) request.firstByte();
-      const metering = createMetering(head, { meter: route.meter, passedOn: false });
+      const metering = createMetering(head, route.meter, false);
       const lagging = metering.push(bytes);
       if (lagging !== null) await lagging;
       await requests.ends.next();
@@ -277,14 +277,16 @@ function toCall(
   request: ProxiedRequest<Route>,
 ): UpstreamRequest {
   const { terms: route, cancellation, untilMs } = request;
-  const { method, target, authHeader, idleMs } = route;
+  const { method, target, idleMs } = route;
   const { passesQuery } = toRow(input.endpoint);
   const body = parsed === null ? null : toUpstreamBody(input, parsed, route);
-  const headers = toUpstreamHeaders(input.headers, {
-    authHeader,
-    contentType: parsed !== null && isForm(parsed) ? input.headers.get("content-type") : null,
-    bodyBytes: body === null ? null : "sizeBytes" in body ? body.sizeBytes : body.length,
-  });
+  const headers = toUpstreamHeaders(input.headers, route.authHeader);
+  if (parsed !== null && body !== null) {
+    headers.set("content-length", String("sizeBytes" in body ? body.sizeBytes : body.length));
+    // A form's has its boundary.
+    const formType = isForm(parsed) ? input.headers.get("content-type") : null;
+    headers.set("content-type", formType ?? "application/json");
+  }
   const url = passesQuery === true && input.query !== "" ? withQuery(target.url, input.query) : target.url;
   return { method, target, url, headers, body, cancellation, headMs: idleMs, untilMs };
 }

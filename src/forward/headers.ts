@@ -132,34 +132,17 @@ const RESPONSE_DROPPED_PREFIXES = toPrefixTable([
 /** Without one, `fetch` would name its own runtime and version; an empty one is refused by some firewalls. */
 export const USER_AGENT_DEFAULT = "lockport";
 
-interface UpstreamCallHeaders {
-  /** The provider's credential as it takes it; null when it has none. */
-  readonly authHeader: [name: string, value: string] | null;
-  /** The content type of a form, which has its boundary; null for JSON. */
-  readonly contentType: string | null;
-  /** Null without a body. */
-  readonly bodyBytes: number | null;
-}
-
 /**
- * The headers of an upstream call. `authHeader` is the provider's, and the caller's own is not among the rest.
+ * The headers of an upstream call, but for those of its body. `authHeader` is the provider's credential as it takes it, null when
+ * it has none; the caller's own is not among the rest.
  */
 export function toUpstreamHeaders(
   caller: Headers,
-  { authHeader, contentType, bodyBytes }: UpstreamCallHeaders,
+  authHeader: [name: string, value: string] | null,
 ): Headers {
-  const headers = copyPassed(caller, isRequestDropped, null);
-  if (bodyBytes !== null) {
-    headers.set("content-length", String(bodyBytes));
-    headers.set("content-type", contentType ?? "application/json");
-  }
+  const headers = copyPassed(caller, TO_UPSTREAM, null);
   if (authHeader !== null) headers.set(authHeader[0], authHeader[1]);
   return headers;
-}
-
-function isRequestDropped(name: string): boolean {
-  const read = toReadName(name);
-  return REQUEST_DROPPED.has(read) || hasPrefix(read, REQUEST_DROPPED_PREFIXES);
 }
 
 /** CGI, WSGI and PHP give a program both letters as one: `X_Forwarded_For` would be believed as `X-Forwarded-For` is. */
@@ -167,29 +150,48 @@ function toReadName(name: string): string {
   return name.includes("_") ? name.replaceAll("_", "-") : name;
 }
 
-/** A copy as the runtime makes it: pairs are an array and two texts for each header. A value with `token` stays behind as well. */
-function copyPassed(caller: Headers, isDropped: (name: string) => boolean, token: string | null): Headers {
+/** The headers of a caller that go on, by their names. */
+interface Crossing {
+  /** Dropped ones that nearly every client sends: they are not even read. */
+  readonly usual: readonly string[];
+  readonly isDropped: (name: string) => boolean;
+}
+
+const USUAL = ["host", "connection", "accept-encoding", "content-length"];
+const TO_UPSTREAM: Crossing = {
+  usual: [...USUAL, "content-type", "authorization"],
+  isDropped: (name) => REQUEST_DROPPED.has(name) || hasPrefix(name, REQUEST_DROPPED_PREFIXES),
+};
+
+/** A copy as the runtime makes it, since each header that is read makes two texts. A value with `token` stays behind as well. */
+function copyPassed(caller: Headers, { usual, isDropped }: Crossing, token: string | null): Headers {
   const headers = new Headers(caller);
+  for (const name of usual) headers.delete(name);
   const named = namedByConnection(caller.get("connection"));
-  caller.forEach(dropHeader, { headers, isDropped, named, token, sessions: listSessions(caller) });
+  const passing: Passing = { isDropped, named, token, sessions: listSessions(caller), left: null };
+  headers.forEach(readPassing, passing);
+  // Behind the reading, which would pass over the neighbour of a name that is deleted.
+  if (passing.left !== null) for (const name of passing.left) headers.delete(name);
   headers.set("accept-encoding", "identity");
   if (!headers.has("user-agent")) headers.set("user-agent", USER_AGENT_DEFAULT);
   return headers;
 }
 
 interface Passing {
-  readonly headers: Headers;
-  readonly isDropped: (name: string) => boolean;
+  readonly isDropped: Crossing["isDropped"];
   readonly named: ReadonlySet<string> | null;
   readonly token: string | null;
   readonly sessions: readonly string[];
+  /** Names that do not go on; null as long as there is none. */
+  left: string[] | null;
 }
 
 /** A function of its own: a closure, and all that it sees, would be made for each request. */
-function dropHeader(this: Passing, value: string, name: string): void {
-  const { headers, isDropped, named, token, sessions } = this;
-  const isLeft = isDropped(name) || named?.has(name) === true || (token !== null && value.includes(token));
-  if (isLeft || holdsSecret(value, sessions)) headers.delete(name);
+function readPassing(this: Passing, value: string, name: string): void {
+  const { isDropped, named, token, sessions } = this;
+  const isLeft =
+    isDropped(toReadName(name)) || named?.has(name) === true || (token !== null && value.includes(token));
+  if (isLeft || holdsSecret(value, sessions)) (this.left ??= []).push(name);
 }
 
 /** A session's cookie is longer: what is short may stand in a header by chance. */
@@ -233,15 +235,15 @@ export function toRelayHeaders(
   caller: Headers,
   { token, bodyBytes }: { readonly token: string; readonly bodyBytes: number | null },
 ): Headers {
-  const headers = copyPassed(caller, isRelayDropped, token);
+  const headers = copyPassed(caller, TO_RELAYED, token);
   if (bodyBytes !== null) headers.set("content-length", String(bodyBytes));
   return headers;
 }
 
-function isRelayDropped(name: string): boolean {
-  const read = toReadName(name);
-  return RELAY_DROPPED.has(read) || hasPrefix(read, RELAY_DROPPED_PREFIXES);
-}
+const TO_RELAYED: Crossing = {
+  usual: USUAL,
+  isDropped: (name) => RELAY_DROPPED.has(name) || hasPrefix(name, RELAY_DROPPED_PREFIXES),
+};
 
 /** True when a header of the upstream's response, by its name in lower case, goes no further. Those that `Connection` names go no further either. */
 export function isResponseDropped(name: string): boolean {

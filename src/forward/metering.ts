@@ -38,13 +38,8 @@ const UNMETERED: Metering = {
   finish: () => ({ usage: null, errorKind: null, complete: false }),
 };
 
-interface MeteringOptions {
-  readonly meter: MeterName;
-  /** The body is not buffered, so that only a stream of events is worth watching. */
-  readonly passedOn: boolean;
-}
-
-export function createMetering(head: UpstreamHead, { meter, passedOn }: MeteringOptions): Metering {
+/** Of a body that is passed on, and not buffered, only a stream of events is worth watching. */
+export function createMetering(head: UpstreamHead, meter: MeterName, passedOn: boolean): Metering {
   const streamed = isEventStream(head);
   if (!streamed && (passedOn || isMedia(head))) return UNMETERED;
   return watch(createMeter(DIALECTS[meter], { streamed, statusCode: head.response.status }), head);

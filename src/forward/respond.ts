@@ -35,7 +35,7 @@ export function respond(
   answers: Answers,
 ): Promise<ForwardResult> {
   return isPassedOn(head, request.streamed)
-    ? passOn(request, head, createMetering(head, { meter: request.terms.meter, passedOn: true }))
+    ? passOn(request, head, createMetering(head, request.terms.meter, true))
     : respondWhole(request, head, answers);
 }
 
@@ -57,7 +57,7 @@ async function respondWhole(
   { buffered: semaphore, departures }: Answers,
 ): Promise<ForwardResult> {
   const { cancellation, terms } = request;
-  const metering = createMetering(head, { meter: terms.meter, passedOn: false });
+  const metering = createMetering(head, terms.meter, false);
   const { lengthBytes } = head;
   const isShort = lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX;
   const reservation = isShort ? null : semaphore.reserve({ lengthBytes, signal: cancellation.signal });

@@ -5,7 +5,7 @@ import { toGoneResponse, withRequestId } from "#http/door/envelope.ts";
 import { createFailures } from "#http/door/failures.ts";
 import { createRefusals } from "#http/door/refusals.ts";
 import { isNavigation } from "#http/door/negotiation.ts";
-import { createIngress, isUpgrade, toDataPlane, toErrorDialect } from "#http/ingress/v1.ts";
+import { createIngress, type Ingress, isUpgrade, toDataPlane, toErrorDialect } from "#http/ingress/v1.ts";
 import { closeUnread, untilTakenApart } from "#http/door/body-reader.ts";
 import { createDoor, createSessionCookies } from "#http/door/door.ts";
 import { createHostRule } from "#http/door/host.ts";
@@ -24,7 +24,7 @@ export interface App {
   /** Any request. Never throws. */
   fetch(request: Request, server: Connections | null): Promise<Response>;
   /** A POST of the endpoints that are always open, by the shortest way. Never throws. */
-  serve(endpoint: EndpointName, request: Request, connections: Connections | null): Promise<Response>;
+  readonly serve: Ingress["serve"];
   /** A request of the relay. Never throws. */
   readonly relay: Transparent["serve"];
   /** From now on each answer is the last one of its connection, and `/healthz` tells load balancers to go elsewhere. */
@@ -127,9 +127,7 @@ export function createApp(deps: ServedDeps): App {
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
     const found = findAsked(request, url.pathname);
     if (found !== null && !isPage(request, url) && (await isOpen(found.name)))
-      return found.id === ""
-        ? await ingress.serve(found.name, request, server)
-        : await ingress.serveById(found, request, server);
+      return await ingress.serve(found, request, server);
     if (
       url.pathname === "/healthz" &&
       request.method !== "POST" &&
@@ -155,7 +153,7 @@ export function createApp(deps: ServedDeps): App {
   };
 
   return {
-    serve: (endpoint, request, connections) => ingress.serve(endpoint, request, connections),
+    serve: ingress.serve,
     relay: transparent.serve,
     close: () => refusals.close(),
     async fetch(request, server) {

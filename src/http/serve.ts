@@ -25,12 +25,11 @@ export function toServeOptions(app: App, { hostname, port }: Binding) {
     development: false,
     routes: {
       ...Object.fromEntries(
-        ENDPOINT_NAMES.filter((name) => toRow(name).isAlwaysOpen === true).flatMap((name) =>
-          toPaths(name).map((path) => [
-            path,
-            { POST: (request: Request, server: Connections) => app.serve(name, request, server) },
-          ]),
-        ),
+        ENDPOINT_NAMES.filter((name) => toRow(name).isAlwaysOpen === true).flatMap((name) => {
+          const found = { name, id: "" };
+          const POST = (request: Request, server: Connections) => app.serve(found, request, server);
+          return toPaths(name).map((path) => [path, { POST }]);
+        }),
       ),
       ...toRelayRoutes(app.relay),
     },

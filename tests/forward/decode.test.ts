@@ -39,7 +39,7 @@ describe("a short compressed answer of known length", () => {
     "is metered before anything else is done, without another thread: %s",
     (coding) => {
       const packed = CODINGS[coding](COMPLETION);
-      const metering = createMetering(toHead(coding, packed.length), { meter: "chat", passedOn: false });
+      const metering = createMetering(toHead(coding, packed.length), "chat", false);
       expect(metering.push(packed)).toBeNull();
       const reading = metering.finish();
       expect(reading).not.toBeInstanceOf(Promise);
@@ -53,7 +53,7 @@ describe("a short compressed answer of known length", () => {
       [packed.length + 1, [packed]],
       [packed.length, [packed.subarray(0, 10), packed.subarray(10)]],
     ] as const) {
-      const metering = createMetering(toHead("gzip", lengthBytes), { meter: "chat", passedOn: false });
+      const metering = createMetering(toHead("gzip", lengthBytes), "chat", false);
       for (const piece of pieces) await metering.push(piece);
       expect(await metering.finish()).toMatchObject({ usage: reported });
     }
@@ -63,7 +63,7 @@ describe("a short compressed answer of known length", () => {
     const long = JSON.stringify({ pad: toVaried(DECODED_FREE_BYTES * 2), ...JSON.parse(COMPLETION) });
     const packed = gzipSync(long);
     expect(packed.length).toBeLessThan(16 * 1024);
-    const metering = createMetering(toHead("gzip", packed.length), { meter: "chat", passedOn: false });
+    const metering = createMetering(toHead("gzip", packed.length), "chat", false);
     await metering.push(packed);
     expect(await metering.finish()).toMatchObject({ usage: reported });
   });

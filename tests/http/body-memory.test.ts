@@ -63,7 +63,7 @@ async function openDoor({
     port: 0,
     development: false,
     maxRequestBodySize: Infinity,
-    fetch: (request, connections) => ingress.serve(endpoint, request, connections),
+    fetch: (request, connections) => ingress.serve({ name: endpoint, id: "" }, request, connections),
   });
   running.push(
     () => harness.stop(),
@@ -78,7 +78,7 @@ async function openDoor({
     port: server.port ?? 0,
     logLines: harness.logLines,
     adminKey: harness.adminKey,
-    serve: (request: Request) => ingress.serve("chat", request, null),
+    serve: (request: Request) => ingress.serve({ name: "chat", id: "" }, request, null),
     sent,
     head: (framing: string) =>
       `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: ${headers.authorization}\r\n${framing}\r\n\r\n`,

@@ -72,7 +72,7 @@ async function startCounted() {
           return null;
         },
       };
-      void ingress.serve("chat", counted, connections).then(resolve);
+      void ingress.serve({ name: "chat", id: "" }, counted, connections).then(resolve);
       return promise;
     },
   });
@@ -133,8 +133,8 @@ test("a short unary request on a kept connection makes neither abort controller 
 
 /** [scene, its requests, bytes of the engine's cells, objects], each a seventh above what is seen. */
 const ALLOCATED = [
-  ["unary", 1_000, 11_500, 144],
-  ["stream", 250, 25_700, 222],
+  ["unary", 1_000, 11_100, 133],
+  ["stream", 250, 25_200, 209],
 ] as const;
 
 test.each(ALLOCATED)(

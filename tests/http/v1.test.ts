@@ -159,14 +159,14 @@ describe("a POST of the data plane", () => {
       input.connection.letIdle?.();
       return { kind: "responded", response: new Response("x") };
     };
-    await app.serve("chat", request(), connections);
+    await app.serve({ name: "chat", id: "" }, request(), connections);
     expect(timeouts).toEqual([0, IDLE_TIMEOUT_SECONDS]);
 
     timeouts.length = 0;
     answer = () => {
       throw new ProxyError("model_required", "No model.");
     };
-    await app.serve("chat", request(), connections);
+    await app.serve({ name: "chat", id: "" }, request(), connections);
     expect(timeouts).toEqual([]);
   });
 });

@@ -29,10 +29,12 @@ export interface IngressDeps {
 }
 
 export interface Ingress {
-  /** Never throws. `connections` is null where there is no connection, as in a test in process. */
-  serve(endpoint: EndpointName, request: Request, connections: Connections | null): Promise<Response>;
-  /** Serves an endpoint without a body, whose path names a response. Never throws. */
-  serveById(found: FoundEndpoint, request: Request, connections: Connections | null): Promise<Response>;
+  /** Never throws. One that is asked for by an id has no body. `connections` is null where there is no connection, as in a test in process. */
+  readonly serve: (
+    found: FoundEndpoint,
+    request: Request,
+    connections: Connections | null,
+  ) => Promise<Response>;
 }
 
 /**
@@ -44,10 +46,7 @@ export function createIngress(deps: IngressDeps): Ingress {
   const limits = toBodyLimits(deps.maxBodyBytes);
   const turns = new Turns();
 
-  return {
-    serve: (name, request, connections) => serve({ name, id: "" }, request, connections),
-    serveById: serve,
-  };
+  return { serve };
 
   async function serve(
     { name: endpoint, id }: FoundEndpoint,
