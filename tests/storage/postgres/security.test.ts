@@ -8,14 +8,14 @@ import { connect, failureOf } from "./support.ts";
 const TLS = join(import.meta.dir, "../../fixtures/tls");
 const PASSWORD = "geheim-password";
 
+const startWith = (certificate: string) => {
+  const read = (name: string) => readFileSync(join(TLS, name), "utf8");
+  return startPostgres({ tls: { cert: read(certificate), key: read("upstream.key.pem") } });
+};
+
 let started: Promise<TestServer> | null = null;
 /** It offers TLS with a certificate for 127.0.0.1 that signed itself. */
-const server = () => {
-  const read = (name: string) => readFileSync(join(TLS, name), "utf8");
-  return (started ??= startPostgres({
-    tls: { cert: read("upstream.cert.pem"), key: read("upstream.key.pem") },
-  }));
-};
+const server = () => (started ??= startWith("upstream.cert.pem"));
 afterAll(async () => (await started)?.[Symbol.asyncDispose]());
 
 /** Tells whether the one connection is encrypted, or what refused it. */
@@ -55,6 +55,16 @@ describe.skipIf(postgresMissing !== null)("TLS to PostgreSQL", () => {
       expect(Bun.inspect(failure)).not.toMatch(/127\.0\.0\.1|cert\.pem|postgres:/);
     },
   );
+
+  test("a certificate that a CA issued which is not given is a wrong setting, and no fault of the program", async () => {
+    await using issued = await startWith("issued.cert.pem");
+    for (const mode of ["verify-full", "verify-ca"]) {
+      expect(await failureOf(open(`${issued.url}?sslmode=${mode}`))).toMatchObject({
+        name: "SetupError",
+        message: expect.stringContaining("set sslrootcert to the file of its CA"),
+      });
+    }
+  });
 
   test("verify-ca takes a certificate for another host", async () => {
     const { url } = await server();

@@ -115,7 +115,7 @@ const SETUP_SENTENCES: { readonly [code: string]: string } = {
 
 const CERTIFICATE_SENTENCE =
   "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.";
-const CERTIFICATE_CODE = /CERT|SELF_SIGNED|ISSUER|TLS_VERIFY|ALTNAME/;
+const CERTIFICATE_CODE = /CERT|SELF_SIGNED|SIGNATURE|ISSUER|TLS_VERIFY|ALTNAME/;
 
 /**
  * Makes one of our own errors of the driver's; another error is returned as it is. The driver's message, `detail`, `hint`
