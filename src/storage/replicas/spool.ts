@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, readFileSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { systemCode } from "#kernel/system-code.ts";
@@ -140,6 +140,8 @@ function findBoot(): string | null {
 
 /** In the folder of the segments: they are what it is the name of, and both are lost or copied together. */
 const ID_NAME = "spool-id";
+/** Beside it: the name of the installation whose usage the segments hold. */
+const INSTALLATION_NAME = "installation-id";
 const ID_BYTES = 16;
 const ID_PATTERN = /^[0-9a-f]{32}\n?$/;
 
@@ -156,7 +158,7 @@ export function openSpoolFolder(dataDir: string, ids: Pick<Ids, "randomBytes">):
   const folder = toSpoolFolder(dataDir);
   ensureJournalFolder(folder);
   const path = join(folder, ID_NAME);
-  const id = readSpoolId(path);
+  const id = readId(path);
   if (id !== null) return id;
   if (findSegments(folder).length > 0) {
     throw new SetupError(
@@ -165,31 +167,68 @@ export function openSpoolFolder(dataDir: string, ids: Pick<Ids, "randomBytes">):
     );
   }
   const made = ids.randomBytes(ID_BYTES).toHex();
-  writeSpoolId(folder, path, made);
+  writeId(path, made);
   return made;
+}
+
+/**
+ * Returns the name of the installation in a database, and writes it into the folder of a spool that has none yet: a database
+ * that does not know the spool would count all of its segments. Throws SetupError for the folder of another installation.
+ */
+export async function requireOwnInstallation(
+  sql: Sql,
+  dataDir: string,
+  ids: Pick<Ids, "randomBytes">,
+): Promise<string> {
+  const path = join(toSpoolFolder(dataDir), INSTALLATION_NAME);
+  const known = readId(path);
+  const made = ids.randomBytes(ID_BYTES).toHex();
+  // A database that was served from and has no name was restored from a dump that is older than the name.
+  await sql.run(
+    `INSERT INTO meta (key, value)
+     SELECT 'installation', CASE WHEN EXISTS (SELECT FROM spool) THEN $1::text ELSE $2::text END
+     ON CONFLICT (key) DO NOTHING`,
+    [known ?? made, made],
+  );
+  const [row] = await sql.all<{ value: string }>("SELECT value FROM meta WHERE key = 'installation'");
+  if (row === undefined) throw new TypeError("a name that was just written is not there");
+  if (known === null) writeId(path, row.value);
+  else if (known !== row.value) {
+    throw new SetupError(
+      "configuration",
+      `The folder ${toSpoolFolder(dataDir)} holds usage of another installation than the one in PROXY_DATABASE_URL and PROXY_DATABASE_SCHEMA, where it would be counted a second time: name its own, or serve with an empty data folder.`,
+    );
+  }
+  return row.value;
 }
 
 /** The name of the spool in a data folder; null when no server on PostgreSQL has run from it. */
 export function findSpoolId(dataDir: string): string | null {
-  return readSpoolId(join(toSpoolFolder(dataDir), ID_NAME));
+  return readId(join(toSpoolFolder(dataDir), ID_NAME));
 }
 
-/** The file that a server looks after: a name that is lost with its file would be replaced by another at the next start. */
-export function watchSpoolId(dataDir: string, id: string): WatchedFile {
+/** The files that a server looks after: a name that is lost with its file would be replaced by another at the next start. */
+export function watchSpoolNames(
+  dataDir: string,
+  names: { readonly id: string; readonly installation: string },
+): readonly WatchedFile[] {
   const folder = toSpoolFolder(dataDir);
-  const path = join(folder, ID_NAME);
-  return {
-    name: join(SPOOL_NAME, ID_NAME),
-    isInPlace: () => readText(path)?.trimEnd() === id,
-    restore() {
-      ensureJournalFolder(folder);
-      putAside(path);
-      writeSpoolId(folder, path, id);
-    },
+  const watch = (name: string, text: string): WatchedFile => {
+    const path = join(folder, name);
+    return {
+      name: join(SPOOL_NAME, name),
+      isInPlace: () => readText(path)?.trimEnd() === text,
+      restore() {
+        ensureJournalFolder(folder);
+        putAside(path);
+        writeId(path, text);
+      },
+    };
   };
+  return [watch(ID_NAME, names.id), watch(INSTALLATION_NAME, names.installation)];
 }
 
-function readSpoolId(path: string): string | null {
+function readId(path: string): string | null {
   const text = readText(path);
   if (text === null) return null;
   if (ID_PATTERN.test(text)) return text.trimEnd();
@@ -209,7 +248,7 @@ function readText(path: string): string | null {
 }
 
 /** Durable before a segment is written: segments under another name than theirs would be counted a second time. */
-function writeSpoolId(folder: string, path: string, id: string): void {
+function writeId(path: string, id: string): void {
   const file = openPrivateFile(path, "wx");
   try {
     writeSync(file, `${id}\n`);
@@ -217,5 +256,5 @@ function writeSpoolId(folder: string, path: string, id: string): void {
   } finally {
     closeSync(file);
   }
-  syncFolderNow(folder);
+  syncFolderNow(dirname(path));
 }

@@ -21,10 +21,11 @@ import {
   findSpoolId,
   openSpoolFolder,
   releaseSpool,
+  requireOwnInstallation,
   type Spool,
   toHolder,
   toSpoolFolder,
-  watchSpoolId,
+  watchSpoolNames,
 } from "#storage/replicas/spool.ts";
 
 /** PostgreSQL has this long to take in that the spool is free; else the next start on it waits some seconds. */
@@ -56,6 +57,7 @@ export async function takeLedger(
   { lock, opened, ids, log }: HeldFolder & { readonly ids: Pick<Ids, "randomBytes">; readonly log: Log },
 ): Promise<TakenLedger> {
   const id = withSetupErrors(join(dataDir, SPOOL_NAME), () => openSpoolFolder(dataDir, ids), "journal");
+  const installation = await requireOwnInstallation(postgres, dataDir, ids);
   const spool = await claimSpool(postgres, { id, holder: toHolder(lock.file) });
   opened.defer(() => release(postgres, spool, log));
   const { lane } = spool;
@@ -68,7 +70,11 @@ export async function takeLedger(
     run: { number: spool.run, isOvertaking: spool.isOvertaking },
     recorded: new RecordedBatches(postgres),
     // The folder comes first: the other files are restored in it at the same poll.
-    listFiles: ({ lockFile }) => [watchFolder(dataDir), lockFile, watchSpoolId(dataDir, id)],
+    listFiles: ({ lockFile }) => [
+      watchFolder(dataDir),
+      lockFile,
+      ...watchSpoolNames(dataDir, { id, installation }),
+    ],
   } satisfies LedgerParts;
   return { parts, spool };
 }

@@ -14,7 +14,7 @@ import {
 import { CONTEXT } from "../../../ledger/reports.ts";
 import { makeFolder } from "../../../support/folder.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
-import { createDatabase, type TestDatabase } from "../support.ts";
+import { createDatabase, failureOf, type TestDatabase } from "../support.ts";
 
 const TEST_MS_MAX = 30_000;
 const PAGE = { limit: 10, offset: 0 };
@@ -34,12 +34,12 @@ function makeDataDir(): string {
 async function serve({ target, postgres }: TestDatabase, dataDir = makeDataDir()) {
   const { log, lines } = createTestLog();
   const lock = lockDataFolder(dataDir);
-  const stack = new AsyncDisposableStack();
+  await using stack = new AsyncDisposableStack();
   stack.defer(() => lock.release());
   const place = { dataDir, target: { url: target.url, schema: target.schema }, postgres };
   const { parts, spool } = await takeLedger(place, { lock, opened: stack, ids: createSystemIds(), log });
   const opened = stack.adopt(
-    await openLedger(parts, {
+    openLedger(parts, {
       dataDir,
       lock,
       clock: createManualClock(),
@@ -49,7 +49,8 @@ async function serve({ target, postgres }: TestDatabase, dataDir = makeDataDir()
     }),
     (one) => one.close(),
   );
-  const close = () => stack.disposeAsync();
+  const held = stack.move();
+  const close = () => held.disposeAsync();
   cleanups.push(close);
   return { ...opened, close, dataDir, spool, lines };
 }
@@ -90,6 +91,28 @@ describe.skipIf(postgresMissing !== null)("a replica's ledger", () => {
         await until(async () => !(await isReading()));
       });
       expect((await replica.stats.listRequests(EVERYTHING, PAGE)).total).toBe(1);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "is not served from the data folder of another installation, whose usage would be counted a second time",
+    async () => {
+      await using own = await createDatabase();
+      await using other = await createDatabase();
+      const replica = await serve(own);
+      const { dataDir } = replica;
+      await record(replica, NEW_YEAR_US);
+      await replica.close();
+      const refused = await failureOf(serve(other, dataDir));
+      expect(refused).toMatchObject({
+        kind: "configuration",
+        message: expect.stringContaining("holds usage of another installation"),
+      });
+      // Restored from a dump of before installations had names, its own takes the folder's again.
+      await own.postgres.run("DELETE FROM meta");
+      const again = await serve(own, dataDir);
+      expect((await again.stats.listRequests(EVERYTHING, PAGE)).total).toBe(1);
     },
     TEST_MS_MAX,
   );
