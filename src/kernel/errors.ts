@@ -176,11 +176,14 @@ export abstract class StepRefusedError extends Error {
 }
 
 /** What a request is answered whose data cannot be reached. The log says once that they are away: a line for each request would bury it. */
-export function toUnreachableRefusal(cause: UnreachableError): ProxyError {
-  const message = cause.mayBeCommitted
+export function toUnreachableRefusal(
+  cause: Error,
+  { mayBeCommitted }: Pick<UnreachableError, "mayBeCommitted">,
+): ProxyError {
+  const message = mayBeCommitted
     ? "The database cannot be reached: the change may have been made. Look, then try again."
     : "The database cannot be reached. Try again.";
-  return new ProxyError("internal_error", message, { cause, isLogged: !cause.mayBeCommitted });
+  return new ProxyError("internal_error", message, { cause, isLogged: !mayBeCommitted });
 }
 
 /** Judges a resource as it stands within the transaction that would change it; what it throws refuses the change. */

@@ -1,4 +1,4 @@
-import { toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
+import { StepRefusedError, toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import type { StoreMemory } from "#storage/catalog/memory.ts";
 import type { Script } from "#storage/sql/script.ts";
@@ -33,7 +33,7 @@ export function createPostgresDriver({ postgres, freshness, memory }: PostgresDr
     memory,
     isTrusted: freshness.isTrusted,
     async current() {
-      if (!freshness.isTrusted()) await freshness.refreshed().catch(throwRefusal);
+      if (!freshness.isTrusted()) await freshness.refreshed().catch(throwUnanswered);
     },
   };
 }
@@ -45,5 +45,11 @@ export function toReadingDriver(driver: CatalogDriver): CatalogDriver {
 }
 
 function throwRefusal(cause: unknown): never {
-  throw cause instanceof UnreachableError ? toUnreachableRefusal(cause) : cause;
+  throw cause instanceof UnreachableError ? toUnreachableRefusal(cause, cause) : cause;
+}
+
+/** What is in force could not be asked for: the question renews the replica's own row, and changes nothing that a caller knows of. */
+function throwUnanswered(cause: unknown): never {
+  const isAway = cause instanceof UnreachableError || (cause instanceof StepRefusedError && cause.isPassing);
+  throw isAway ? toUnreachableRefusal(cause, { mayBeCommitted: false }) : cause;
 }

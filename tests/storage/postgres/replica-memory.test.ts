@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Change } from "#storage/catalog/change.ts";
 import type { StoreMemory } from "#storage/catalog/memory.ts";
+import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
 import { drive } from "#storage/postgres/connection/drive.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { postgresMissing } from "../../support/postgres.ts";
@@ -96,4 +97,23 @@ describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
     ];
     for (const write of writes) expect(String(await failureOf(write()))).toContain("opened to be read");
   });
+
+  test.each([
+    new DatabaseUnreachableError("limit", { mayBeCommitted: true }),
+    new StatementError("57014", null),
+  ])(
+    "that cannot be asked for refuses a request as unreachable, with no word of a change: %p",
+    async (cause) => {
+      await using engine = createPostgresCatalog();
+      const { parts } = await engine.open();
+      const refused = () => Promise.reject(cause);
+      const freshness = { isTrusted: () => false, refreshed: refused, change: refused };
+      const asking = createPostgresDriver({ ...parts, freshness });
+      expect(await failureOf(asking.current())).toMatchObject({
+        code: "internal_error",
+        message: "The database cannot be reached. Try again.",
+        isLogged: true,
+      });
+    },
+  );
 });
