@@ -20,7 +20,7 @@ import {
 } from "#usage/event.ts";
 import type { UsageCounter } from "#usage/metrics.ts";
 import type { ToldResponse } from "#usage/dialects.ts";
-import type { MeterReading } from "#usage/meter.ts";
+import { isOfCredential, type MeterReading } from "#usage/meter.ts";
 import { type OpenUsage, UnconfirmedUsage } from "#usage/store.ts";
 import { isFromBrowser, type Proxied, type ProxiedBy, toStoredClient, toTags } from "./headers.ts";
 import type { OpenRequests } from "./open-requests.ts";
@@ -296,7 +296,7 @@ export class ProxiedRequest<Terms extends RequestTerms = RequestTerms>
     const { outcome, statusCode, errorKind, failure } = classifyOutcome(end, this.upstreamStatus);
     this.outcome = outcome;
     this.statusCode = statusCode;
-    this.errorKind = errorKind;
+    this.errorKind = isOfCredential(errorKind, this.terms.credential) ? `http_${statusCode}` : errorKind;
     this.failure = failure;
   }
 

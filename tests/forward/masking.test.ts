@@ -94,6 +94,19 @@ describe("the provider's credential in an error answer", () => {
     expect(gunzipSync(await response.arrayBuffer()).toString()).toBe('{"error":"no"}');
   });
 
+  test.each([
+    [401, { error: { type: `wrong-key-${CREDENTIAL}` } }],
+    [429, { error: CREDENTIAL }],
+    [200, { error: { code: `${"x".repeat(40)} ${CREDENTIAL}` } }],
+  ])("is in no kind of error, which everyone reads in reports: %d %j", async (status, body) => {
+    const { proxy } = await startPair((call) => call.reply({ status, body: JSON.stringify(body) }));
+    await proxy.post(CHAT);
+    expect(await proxy.onlyEvent()).toMatchObject({
+      outcome: "upstream_error",
+      errorKind: `http_${status}`,
+    });
+  });
+
   test("that is a stand-in of three letters hides no words", () => {
     const head = new UpstreamHead(new Response(null, { status: 400 }), null);
     const pieces = [Buffer.from("no x in abcabc")];
