@@ -169,10 +169,12 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array>, CancellationListene
       cancellation.release();
       reader.cancel().catch(() => undefined);
     }
-    const ended = await this.#options.finish(how).then(
-      () => how,
-      (): TeeEnding => "broken",
-    );
+    let ended = how;
+    try {
+      await this.#options.finish(how);
+    } catch {
+      ended = "broken";
+    }
     // Ends a write as well that waits for a caller which reads nothing.
     this.#close(ended);
   }
