@@ -6,12 +6,29 @@ process.umask(0o077);
 // Before anything else is loaded: the process is replaced by one that nothing of the environment weakens and, for a server,
 // that may have more than 256 upstream requests.
 await relaunch(args);
-const { runCli } = await import("#cli/program.ts");
 const { createProcessTerminal } = await import("#cli/screen/terminal.ts");
 const { EXIT } = await import("#cli/screen/failure.ts");
 const terminal = createProcessTerminal();
-const code = await runCli(args, terminal);
+const isServer = args[0] === "serve";
+const code = isServer && args.length === 1 ? await serveAlone() : await runCommand();
 const isWhole = await terminal.end();
 // A server has done its work also when its output was lost.
-const isDone = isWhole || args[0] === "serve" || code !== EXIT.ok;
+const isDone = isWhole || isServer || code !== EXIT.ok;
 process.exit(isDone ? code : EXIT.failure);
+
+async function runCommand(): Promise<number> {
+  const { runCli } = await import("#cli/program.ts");
+  return runCli(args, terminal);
+}
+
+/** Without the parser of command lines, which would stay in memory: 2.4 MB. */
+async function serveAlone(): Promise<number> {
+  const { runServer } = await import("#cli/commands/server.ts");
+  try {
+    await runServer(terminal, {});
+    return EXIT.ok;
+  } catch (failure) {
+    const { reportFailure } = await import("#cli/program.ts");
+    return reportFailure(failure, terminal, true);
+  }
+}

@@ -138,7 +138,7 @@ export async function runCli(words: readonly string[], terminal: Terminal): Prom
     await program.parseAsync(toHelpLine(program, args), { from: "user" });
     return EXIT.ok;
   } catch (error) {
-    return report(error, terminal, args[0] === SERVER_WORD);
+    return reportFailure(error, terminal, args[0] === SERVER_WORD);
   }
 }
 
@@ -212,7 +212,8 @@ function isVersionAsJson(args: readonly string[]): boolean {
   return args.length === 2 && args[0] === "--version" && args[1] === "--json";
 }
 
-function report(error: unknown, terminal: Terminal, isServer: boolean): number {
+/** Tells what went wrong and returns the exit code. */
+export function reportFailure(error: unknown, terminal: Terminal, isServer: boolean): number {
   // commander has written its own message: help and version end with 0, everything else is a usage error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ChangesFound) return EXIT.changes;

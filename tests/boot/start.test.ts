@@ -13,9 +13,8 @@ const WORKER_THREAD = "Worker";
 /** The files that `serve` has loaded when it listens: these, each by an `import()`, and all that they import. */
 const SERVING = [
   "main.ts",
-  "cli/program.ts",
   "cli/screen/terminal.ts",
-  "cli/commands/serve.ts",
+  "cli/commands/server.ts",
   "boot/serve.ts",
   "storage/files/folder-lock.ts",
   "storage/threads/ledger.ts",
@@ -74,14 +73,14 @@ describe("a server that starts", () => {
     expect(streams.filter((name) => modules.has(`node:${name}`))).toEqual([]);
   });
 
-  test("listens without the routes behind Elysia, single sign-on, and the other commands", () => {
+  test("listens without the routes behind Elysia, single sign-on, and the parser of command lines", () => {
     const { files, packages } = loadedWith(SERVING);
-    expect(packages).toEqual(["commander"]);
+    expect(packages).toEqual([]);
     expect(files).not.toContain("http/controllers.ts");
     expect(files.filter((file) => file.startsWith("http/api/") || file.startsWith("http/schemas/"))).toEqual(
       [],
     );
-    expect(files.filter((file) => /^cli\/commands\/(?!serve|next-step)/.test(file))).toEqual([]);
+    expect(files.filter((file) => file.startsWith("cli/commands/"))).toEqual(["cli/commands/server.ts"]);
   });
 
   test("listens without the reports and the list of the page's files, on no thread", () => {

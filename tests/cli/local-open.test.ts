@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { formatCommand } from "#cli/screen/help.ts";
+import { formatCommand } from "#cli/screen/typed-command.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { MIGRATIONS as CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { type FolderLock, lockDataFolder } from "#storage/files/folder-lock.ts";

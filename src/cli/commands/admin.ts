@@ -4,7 +4,8 @@ import { ADMIN_PRINCIPAL_NAME, type Principal } from "#identity/principal.ts";
 import { parsePrincipalDraft, type PrincipalDraft } from "#identity/principals.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toOwnedKeyView } from "#views/identity.ts";
-import { addExamples, formatCommand } from "#cli/screen/help.ts";
+import { addExamples } from "#cli/screen/help.ts";
+import { formatCommand } from "#cli/screen/typed-command.ts";
 import { addLocalCommand, formerOption, readOrigin } from "#cli/input/options.ts";
 import { LOCAL_ACTOR } from "#cli/installation/client.ts";
 import {

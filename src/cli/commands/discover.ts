@@ -10,7 +10,8 @@ import {
 import { toPrintable } from "#kernel/printable.ts";
 import { suggest, CommandError, toFailure } from "#cli/screen/failure.ts";
 import { addCommand } from "#cli/input/options.ts";
-import { addExamples, formatCommand } from "#cli/screen/help.ts";
+import { addExamples } from "#cli/screen/help.ts";
+import { formatCommand } from "#cli/screen/typed-command.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { collectTexts } from "#cli/input/input.ts";
 import { writeList } from "#cli/screen/output.ts";

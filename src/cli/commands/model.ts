@@ -16,7 +16,7 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 import { addModelListCommands } from "#cli/commands/model-list.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withinLimit } from "#kernel/timer.ts";
-import { formatCommand } from "#cli/screen/help.ts";
+import { formatCommand } from "#cli/screen/typed-command.ts";
 import { type Client, isObject, type Installation, type Json } from "#cli/installation/client.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { suggest, CommandError } from "#cli/screen/failure.ts";

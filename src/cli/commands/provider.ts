@@ -5,7 +5,7 @@ import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { findBaseUrlWarning } from "#catalog/upstream-url.ts";
 import type { Field } from "#kernel/fields.ts";
 import { toCounted } from "#kernel/text.ts";
-import { formatCommand } from "#cli/screen/help.ts";
+import { formatCommand } from "#cli/screen/typed-command.ts";
 import { readCaFile, readNumber, readSecretInput } from "#cli/input/input.ts";
 import type { Json } from "#cli/installation/client.ts";
 import { toText, typed, type Flag } from "#cli/routes/flags.ts";
