@@ -93,6 +93,8 @@ export interface Asked {
   readonly after: Told;
   /** Requests that have begun and not ended: a sliding window of requests counts them, and the ledger does not yet. */
   readonly underWay: number;
+  /** What other replicas' requests had used so long before the first answer is in it; 0 without any. */
+  readonly peersLagUs: number;
 }
 
 /**
@@ -101,7 +103,7 @@ export interface Asked {
  */
 export function compareWithServer(
   limits: readonly Limit[],
-  { sums, before, after, underWay }: Asked,
+  { sums, before, after, underWay, peersLagUs }: Asked,
 ): LimitFinding[] {
   const findings: LimitFinding[] = [];
   for (const limit of limits) {
@@ -116,7 +118,7 @@ export function compareWithServer(
       for (const of of FIGURES) {
         const [told, toldLast] = [toldOf(first, label, of), toldOf(last, label, of)];
         const bounds = isSliding(limit.window)
-          ? toSlidingBounds({ limit, of }, own, { first, last, underWay })
+          ? toSlidingBounds({ limit, of }, own, { first, last, underWay, peersLagUs })
           : toCalendarBounds({ limit, of }, own, { first, last });
         if (bounds === null) continue;
         const [least, most] = isSliding(limit.window) ? [told, told] : [told, toldLast];
@@ -162,7 +164,7 @@ function toCalendarBounds({ limit, of }: Counted, parts: readonly LimitSumPart[]
 function toSlidingBounds(
   { limit: { measure, window }, of }: Counted,
   parts: readonly LimitSumPart[],
-  { first, last, underWay }: Answers & { readonly underWay: number },
+  { first, last, underWay, peersLagUs }: Answers & Pick<Asked, "underWay" | "peersLagUs">,
 ) {
   if (window === null || !isSliding(window)) return null;
   const lengthUs = SLIDING_LENGTH_US[window];
@@ -174,7 +176,7 @@ function toSlidingBounds(
   const stepUs = toStepUs(window);
   const most = within(first.windowStartUs - stepUs, last.windowStartUs + lengthUs + stepUs);
   return {
-    least: within(last.windowStartUs, first.windowStartUs + lengthUs - stepUs),
+    least: within(last.windowStartUs, first.windowStartUs + lengthUs - stepUs - peersLagUs),
     most: most + (measure === "requests" && of === "used" ? underWay : 0),
   };
 }

@@ -40,6 +40,27 @@ test.skipIf(postgresMissing !== null)(
   },
 );
 
+/** Each comes at another moment of the 750 ms between two reads. */
+const CHECKS = 4;
+
+test.skipIf(postgresMissing !== null)(
+  "limit check beside a replica waits until that knows what the others had recorded, and finds nothing",
+  async () => {
+    await using site = await startServedSite({ replicas: 2, server: await sharedPostgres() });
+    const [one, two] = [site.replicaAt(0), site.replicaAt(1)];
+    await site.makeLimit({ name: "daily", measure: "requests", window: "day", amount: 1000 });
+    await site.makeLimit({ name: "minute", measure: "tokens", window: "minute", amount: 1_000_000 });
+    for (let done = 1; done <= CHECKS; done += 1) {
+      expect((await site.complete(two)).status).toBe(200);
+      // Every replica tells it by the rows of the database.
+      await site.untilRecorded(done);
+      const checked = await site.run("limit", "check", "--json", "--data-dir", one.dataDir);
+      expect(JSON.parse(checked.data)).toMatchObject({ server: one.url, findings: [] });
+      expect(checked.code).toBe(0);
+    }
+  },
+);
+
 const AT_ONCE = 6;
 /** Callers of each replica: together five times the amount. */
 const CALLERS = [16, 9, 5];

@@ -65,7 +65,9 @@ export async function startSite({ replicas: count, env = {}, server }: SiteOptio
   const folder = makeFolder();
   const settings = { ...SHARED_SETTINGS, PROXY_DATABASE_SCHEMA: schema.schema, ...env };
   const local = { ...settings, PROXY_DATABASE_URL: schema.url, PROXY_DATA_DIR: join(folder.path, "local") };
-  const run = (...args: string[]) => runProcess([lockport, ...args], { env: local });
+  const run = (...args: string[]) =>
+    runProcess([lockport, ...args], { env: { ...local, LOCKPORT_API_KEY: apiKey } });
+  let apiKey = "";
   const replicas: (Replica & { end(): Promise<void> })[] = [];
   const stopAll = async () => {
     await Promise.all(replicas.map((replica) => replica.end()));
@@ -76,6 +78,7 @@ export async function startSite({ replicas: count, env = {}, server }: SiteOptio
     const bootstrap = await run("admin", "bootstrap");
     if (bootstrap.code !== 0) throw new Error(`admin bootstrap failed: ${bootstrap.messages}`);
     const adminKey = bootstrap.data.trim();
+    apiKey = adminKey;
     const names = Array.from({ length: count }, (_, index) => `replica-${index}`);
     replicas.push(
       ...(await Promise.all(

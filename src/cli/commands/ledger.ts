@@ -5,6 +5,7 @@ import { findMissingData } from "#boot/folder/data-dir.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { formatInstant, parseInstant } from "#kernel/clock.ts";
 import { toCounted } from "#kernel/text.ts";
+import { sleep } from "#kernel/timer.ts";
 import { addExamples } from "#cli/screen/help.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import {
@@ -171,8 +172,9 @@ async function check(terminal: Terminal, local: Local, config: Config) {
   const limits = states.rows.map(({ limit }) => limit).filter(isRecorded);
   const server = findServer(terminal, config);
   const nowUs = terminal.clock.nowUs() - CLOCK_SLACK_US;
+  const { peersAgeUs } = server.origin === null ? AT_REST : await readPace(server.origin);
   const before: Told = server.api === null ? new Map() : await readTold(server.api);
-  const underWay = server.origin === null ? 0 : await readUnderWay(server.origin);
+  const { underWay } = server.origin === null ? AT_REST : await readPace(server.origin);
   const unsettled = await settleUsage({ local });
   const { dataDir, database } = config;
   const engine = await engineOf(config);
@@ -192,9 +194,12 @@ async function check(terminal: Terminal, local: Local, config: Config) {
       `There is no ledger in ${dataDir} yet: the first start of a server makes it.`,
     );
   }
+  if (server.origin !== null) await untilPeersKnown(server.origin);
   const after: Told = server.api === null ? new Map() : await readTold(server.api);
   const found = compareWithTotals(limits, checked);
-  const asked = { sums: toExpected(limits, checked, nowUs), before, after, underWay };
+  const sums = toExpected(limits, checked, nowUs);
+  const peersLagUs = peersAgeUs === null ? 0 : peersAgeUs + COMMIT_US_MAX;
+  const asked = { sums, before, after, underWay, peersLagUs };
   const findings = [...found, ...compareWithServer(limits, asked)];
   const rows = limits.map((each) => toRow(each, { checked, nowUs: nowUs + CLOCK_SLACK_US, told: after }));
   return { ...checked, findings, rows, notices: [...server.notices, ...unsettled], server: server.origin };
@@ -315,15 +320,50 @@ async function readUses(api: Client, id: string) {
 /** A server that takes longer is not asked. */
 const METRICS_MS_MAX = 3_000;
 const OPEN_EXCHANGES = /^proxy_open_exchanges (\d+)$/m;
+const PEERS_AGE = /^proxy_limits_age_seconds (\S+)$/m;
 
-/** Counts the requests that a server has begun and not ended; infinite where it does not say. */
-async function readUnderWay(origin: string): Promise<number> {
+interface Pace {
+  /** Requests that the server has begun and not ended; infinite where it does not say. */
+  readonly underWay: number;
+  /** How old what it knows of other replicas' requests is; null for a server on files. */
+  readonly peersAgeUs: number | null;
+}
+
+const AT_REST: Pace = { underWay: 0, peersAgeUs: null };
+
+async function readPace(origin: string): Promise<Pace> {
   try {
     const signal = AbortSignal.timeout(METRICS_MS_MAX);
     const response = await fetch(`${origin}/metrics`, { redirect: "manual", signal });
-    const [, count] = OPEN_EXCHANGES.exec(await response.text()) ?? [];
-    return count === undefined ? Number.POSITIVE_INFINITY : Number(count);
+    const text = await response.text();
+    const [, count] = OPEN_EXCHANGES.exec(text) ?? [];
+    const [, age] = PEERS_AGE.exec(text) ?? [];
+    return {
+      underWay: count === undefined ? Number.POSITIVE_INFINITY : Number(count),
+      peersAgeUs: age === undefined ? null : Number(age) * 1e6,
+    };
   } catch {
-    return Number.POSITIVE_INFINITY;
+    return { underWay: Number.POSITIVE_INFINITY, peersAgeUs: null };
+  }
+}
+
+/** What a request has used is in the database so much later than it has ended, on a replica that is not held up. */
+const COMMIT_US_MAX = 1_000_000;
+/** A replica reads what others have recorded every 750 ms; one that cannot is compared as it is. */
+const PEERS_MS_MAX = 5_000;
+/** Before its first reading the age is 0, and for as long as it has nobody to read of. */
+const FIRST_READING_MS_MAX = 1_000;
+const PEERS_POLL_MS = 100;
+
+/** Until the server has read what other replicas had recorded when this was called. */
+async function untilPeersKnown(origin: string): Promise<void> {
+  const sinceMs = performance.now();
+  for (;;) {
+    const waitedMs = performance.now() - sinceMs;
+    const { peersAgeUs } = await readPace(origin);
+    if (peersAgeUs === null) return;
+    const isKnown = peersAgeUs === 0 ? waitedMs >= FIRST_READING_MS_MAX : peersAgeUs <= waitedMs * 1_000;
+    if (isKnown || waitedMs >= PEERS_MS_MAX) return;
+    await sleep(PEERS_POLL_MS);
   }
 }
