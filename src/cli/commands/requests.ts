@@ -17,7 +17,7 @@ import { type ReadRequests, openLogTail, type RequestRow } from "#cli/commands/l
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { toCounted } from "#kernel/text.ts";
 import { sleep } from "#kernel/timer.ts";
-import { CommandError } from "#cli/screen/failure.ts";
+import { CommandError, Refusal } from "#cli/screen/failure.ts";
 import { toReportUnits } from "#views/request-units.ts";
 import {
   toAmount,
@@ -121,7 +121,7 @@ function readLines(text: string): number {
 export const POLL_MS = 2_000;
 
 export interface Following {
-  readonly terminal: Terminal;
+  readonly terminal: Pick<Terminal, "writeMessage">;
   readonly read: ReadRequests;
   /** The filters. */
   readonly query: ReportQuery;
@@ -152,7 +152,7 @@ export async function followRequests(following: Following): Promise<void> {
         if (!isReached) terminal.writeMessage("The server answers again.\n");
         isReached = true;
       } catch (cause) {
-        if (!(cause instanceof CommandError) || cause.kind !== "unreachable") throw cause;
+        if (!(cause instanceof CommandError) || !isPassing(cause)) throw cause;
         if (isReached) terminal.writeMessage(`${cause.message} Trying again.\n`);
         isReached = false;
       }
@@ -161,6 +161,11 @@ export async function followRequests(following: Following): Promise<void> {
     // A request that was under way at the end was cut off on purpose.
     if (!end.aborted) throw cause;
   }
+}
+
+/** A command that works on a database which is away for a moment is refused as by a server that failed. */
+function isPassing(cause: CommandError): boolean {
+  return cause.kind === "unreachable" || (cause instanceof Refusal && cause.code === "internal_error");
 }
 
 interface Column {
