@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { followRequests, POLL_MS } from "#cli/commands/requests.ts";
 import { Refusal } from "#cli/screen/failure.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
@@ -176,24 +177,30 @@ describe("requests tail -f", () => {
     TEST_MS_MAX,
   );
 
-  test("waits for a database that is away from the command itself, and goes on when it answers", async () => {
-    const end = new AbortController();
-    let [said, reads] = ["", 0];
-    await followRequests({
-      terminal: { writeMessage: (text) => void (said += text) },
-      query: {},
-      lines: 1,
-      end: end.signal,
-      write: () => {},
-      async read() {
-        reads += 1;
-        if (reads === 3) throw new Refusal("failure", "It is away. (internal_error)", "internal_error");
-        if (reads > 4) end.abort();
-        return { body: { requests: [], total: 0 }, notices: [] };
-      },
-    });
-    expect(said).toBe("It is away. (internal_error) Trying again.\nThe server answers again.\n");
-  });
+  test.each([
+    new Refusal("failure", "It is away.", "internal_error"),
+    new ProxyError("internal_error", "It is away."),
+  ])(
+    "waits for a database that is away from the command itself, and goes on when it answers: %p",
+    async (failure) => {
+      const end = new AbortController();
+      let [said, reads] = ["", 0];
+      await followRequests({
+        terminal: { writeMessage: (text) => void (said += text) },
+        query: {},
+        lines: 1,
+        end: end.signal,
+        write: () => {},
+        async read() {
+          reads += 1;
+          if (reads === 3) throw failure;
+          if (reads > 4) end.abort();
+          return { body: { requests: [], total: 0 }, notices: [] };
+        },
+      });
+      expect(said).toBe("It is away. Trying again.\nThe server answers again.\n");
+    },
+  );
 
   test("with nothing to show ends at once when it is told to", async () => {
     for (const way of waysTo(app)) {

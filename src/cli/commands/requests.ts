@@ -15,6 +15,7 @@ import { describeUnknownFilters } from "#cli/installation/lists.ts";
 import type { Installation } from "#cli/installation/client.ts";
 import { type ReadRequests, openLogTail, type RequestRow } from "#cli/commands/log-tail.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
+import { ProxyError, UnreachableError } from "#kernel/errors.ts";
 import { toCounted } from "#kernel/text.ts";
 import { sleep } from "#kernel/timer.ts";
 import { CommandError, Refusal } from "#cli/screen/failure.ts";
@@ -152,7 +153,7 @@ export async function followRequests(following: Following): Promise<void> {
         if (!isReached) terminal.writeMessage("The server answers again.\n");
         isReached = true;
       } catch (cause) {
-        if (!(cause instanceof CommandError) || !isPassing(cause)) throw cause;
+        if (!isPassing(cause)) throw cause;
         if (isReached) terminal.writeMessage(`${cause.message} Trying again.\n`);
         isReached = false;
       }
@@ -164,8 +165,9 @@ export async function followRequests(following: Following): Promise<void> {
 }
 
 /** A command that works on a database which is away for a moment is refused as by a server that failed. */
-function isPassing(cause: CommandError): boolean {
-  return cause.kind === "unreachable" || (cause instanceof Refusal && cause.code === "internal_error");
+function isPassing(cause: unknown): cause is Error {
+  if (cause instanceof ProxyError || cause instanceof Refusal) return cause.code === "internal_error";
+  return cause instanceof UnreachableError || (cause instanceof CommandError && cause.kind === "unreachable");
 }
 
 interface Column {
