@@ -82,7 +82,8 @@ export function createIngress(deps: IngressDeps): Ingress {
           models: toModelScope(caller),
         },
         headers: request.headers,
-        query: toQuery(request.url),
+        // It could ask for a stream, which the runtime neither reads nor cancels in answer to HEAD.
+        query: request.method === "HEAD" ? "" : toQuery(request.url),
         body: body?.bytes ?? NO_BODY,
         reservation: body?.reservation ?? null,
         arrivedAtUs,
