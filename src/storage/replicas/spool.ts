@@ -1,9 +1,10 @@
-import { closeSync, fsyncSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { systemCode } from "#kernel/system-code.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { sleep } from "#kernel/timer.ts";
 import { SPOOL_NAME } from "#storage/files/data-files.ts";
 import type { WatchedFile } from "#storage/files/file-watch.ts";
@@ -140,7 +141,7 @@ function findBoot(): string | null {
 
 /** In the folder of the segments: they are what it is the name of, and both are lost or copied together. */
 const ID_NAME = "spool-id";
-/** Beside it: the name of the installation whose usage the segments hold. */
+/** Names the installation whose usage the segments hold. */
 const INSTALLATION_NAME = "installation-id";
 const ID_BYTES = 16;
 const ID_PATTERN = /^[0-9a-f]{32}\n?$/;
@@ -172,8 +173,9 @@ export function openSpoolFolder(dataDir: string, ids: Pick<Ids, "randomBytes">):
 }
 
 /**
- * Returns the name of the installation in a database, and writes it into the folder of a spool that has none yet: a database
- * that does not know the spool would count all of its segments. Throws SetupError for the folder of another installation.
+ * Returns the name of the installation in a database, and writes it into the folder of a spool that has none yet. Usage would be
+ * counted twice if the segments of one installation were brought into another's database. Throws SetupError for such a folder, and
+ * for a file that cannot be read or written.
  */
 export async function requireOwnInstallation(
   sql: Sql,
@@ -181,9 +183,9 @@ export async function requireOwnInstallation(
   ids: Pick<Ids, "randomBytes">,
 ): Promise<string> {
   const path = join(toSpoolFolder(dataDir), INSTALLATION_NAME);
-  const known = readId(path);
+  const known = withSetupErrors(path, () => readId(path), "journal");
   const made = ids.randomBytes(ID_BYTES).toHex();
-  // A database that was served from and has no name was restored from a dump that is older than the name.
+  // A database with spools but no name is older than names: it takes the folder's, if the folder has one.
   await sql.run(
     `INSERT INTO meta (key, value)
      SELECT 'installation', CASE WHEN EXISTS (SELECT FROM spool) THEN $1::text ELSE $2::text END
@@ -192,11 +194,11 @@ export async function requireOwnInstallation(
   );
   const [row] = await sql.all<{ value: string }>("SELECT value FROM meta WHERE key = 'installation'");
   if (row === undefined) throw new TypeError("a name that was just written is not there");
-  if (known === null) writeId(path, row.value);
+  if (known === null) withSetupErrors(path, () => writeId(path, row.value), "journal");
   else if (known !== row.value) {
     throw new SetupError(
       "configuration",
-      `The folder ${toSpoolFolder(dataDir)} holds usage of another installation than the one in PROXY_DATABASE_URL and PROXY_DATABASE_SCHEMA, where it would be counted a second time: name its own, or serve with an empty data folder.`,
+      `The folder ${toSpoolFolder(dataDir)} holds usage of another installation than the one in PROXY_DATABASE_URL and PROXY_DATABASE_SCHEMA, where it would be counted a second time: name its own, or serve with an empty data folder. If this database was put back to a state from before that usage, remove ${path} and start again.`,
     );
   }
   return row.value;
@@ -253,6 +255,10 @@ function writeId(path: string, id: string): void {
   try {
     writeSync(file, `${id}\n`);
     fsyncSync(file);
+  } catch (cause) {
+    // Half of a name would be taken for a damaged one.
+    unlinkSync(path);
+    throw cause;
   } finally {
     closeSync(file);
   }
