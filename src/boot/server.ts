@@ -19,7 +19,7 @@ import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
 import { finishRotation, loadKeyring } from "#boot/secrets/secret-key.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import { StepRefusedError, UnreachableError } from "#kernel/errors.ts";
+import { isPassing } from "#kernel/errors.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
 const CUT_OFF_MS_MAX = 5_000;
@@ -47,7 +47,7 @@ export interface StartOptions {
   readonly departure?: Departure;
 }
 
-/** Opens the data folder and listens, then starts the ledger's writer. Throws a `SetupError` that says what to do when one cannot be. */
+/** Opens the data folder, listens, and makes sure that the ledger's writer runs. Throws a `SetupError` that says what to do when one cannot be. */
 export async function startServer(
   config: Config,
   system: System,
@@ -94,9 +94,9 @@ export async function startServer(
     if (departure !== undefined) await depart(departure, hurry);
     const drained = Promise.all([server.stop(), services.exchange.drained()]);
     if (!(await settlesWithin(drained, Math.max(0, endMs - performance.now()), hurry))) {
-      system.log.warn("requests were cut off: they outlasted PROXY_DRAIN_TIMEOUT", {
-        active: services.exchange.activeCount(),
-      });
+      const active = services.exchange.activeCount();
+      if (active > 0)
+        system.log.warn("requests were cut off: they outlasted PROXY_DRAIN_TIMEOUT", { active });
       services.exchange.halt();
       await server.stop(true);
       await settlesWithin(services.exchange.drained(), CUT_OFF_MS_MAX);
@@ -248,8 +248,4 @@ export async function untilReachable<Opened>(
     }
     await sleep(PAUSE_MS, signal);
   }
-}
-
-function isPassing(cause: unknown): boolean {
-  return cause instanceof UnreachableError || (cause instanceof StepRefusedError && cause.isPassing);
 }

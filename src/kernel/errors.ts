@@ -175,11 +175,14 @@ export abstract class StepRefusedError extends Error {
   abstract readonly isPassing: boolean;
 }
 
+/** True for a failure that may be over in a moment, also where a refusal tells of it. */
+export function isPassing(cause: unknown): cause is Error {
+  if (cause instanceof ProxyError) return isPassing(cause.cause);
+  return cause instanceof UnreachableError || (cause instanceof StepRefusedError && cause.isPassing);
+}
+
 /** What a request is answered whose data cannot be reached. The log says once that they are away: a line for each request would bury it. */
-export function toUnreachableRefusal(
-  cause: Error,
-  { mayBeCommitted }: Pick<UnreachableError, "mayBeCommitted">,
-): ProxyError {
+export function toUnreachableRefusal(cause: Error, mayBeCommitted: boolean): ProxyError {
   const message = mayBeCommitted
     ? "The database cannot be reached: the change may have been made. Look, then try again."
     : "The database cannot be reached. Try again.";

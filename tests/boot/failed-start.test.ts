@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { findServingAddress } from "#boot/folder/serving-address.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { startServer } from "#boot/server.ts";
 import { parseConfig } from "#boot/settings/config.ts";
@@ -45,31 +46,36 @@ test("a failure of the journal's folder or of the lock file is told of these, an
 
 test("a server listens before it starts the ledger's writer, and a start without a thread for it lets go of port and folder", async () => {
   const folder = makeFolder();
-  const port = Number(probe(0));
-  const config = parseConfig({
-    PROXY_DATA_DIR: join(folder.path, "data"),
-    PROXY_HOST: "127.0.0.1",
-    PROXY_PORT: String(port),
-  });
+  const dataDir = join(folder.path, "data");
+  const config = parseConfig({ PROXY_DATA_DIR: dataDir, PROXY_HOST: "127.0.0.1", PROXY_PORT: "0" });
   const system = createSystem({ logLevel: "error" });
+  let port = 0;
   let listening: unknown = null;
   const { Worker: RealWorker } = globalThis;
   globalThis.Worker = new Proxy(RealWorker, {
     construct(target, [url]: [string]) {
       if (!url.includes("writer")) return new target(url);
-      listening ??= probe(port);
+      if (port === 0) {
+        port = Number(new URL(findServingAddress(dataDir)?.url ?? "").port);
+        listening = probe(port);
+      }
       throw new Error("no thread can be started");
     },
   });
-  const failure: unknown = await startServer(config, system).catch((cause: unknown) => cause);
-  globalThis.Worker = RealWorker;
-  expect(String(failure)).toContain("no thread can be started");
-  expect(listening).toMatchObject({ code: "EADDRINUSE" });
-  await (await startServer(config, system)).stop();
-  folder.remove();
+  try {
+    const failure: unknown = await startServer(config, system).catch((cause: unknown) => cause);
+    globalThis.Worker = RealWorker;
+    expect(String(failure)).toContain("no thread can be started");
+    expect(listening).toMatchObject({ code: "EADDRINUSE" });
+    expect(probe(port)).toBe(port);
+    await (await startServer(config, system)).stop();
+  } finally {
+    globalThis.Worker = RealWorker;
+    folder.remove();
+  }
 });
 
-/** Listens on a port of this machine, and no longer; 0 takes any. Returns the port, or why it cannot be listened on. */
+/** Listens on a port of this machine, and no longer. Returns the port, or why it cannot be listened on. */
 function probe(port: number): unknown {
   try {
     const server = Bun.serve({ port, hostname: "127.0.0.1", reusePort: false, fetch: () => new Response() });

@@ -15,7 +15,7 @@ import { describeUnknownFilters } from "#cli/installation/lists.ts";
 import type { Installation } from "#cli/installation/client.ts";
 import { type ReadRequests, openLogTail, type RequestRow } from "#cli/commands/log-tail.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ProxyError, UnreachableError } from "#kernel/errors.ts";
+import { isPassing } from "#kernel/errors.ts";
 import { toCounted } from "#kernel/text.ts";
 import { sleep } from "#kernel/timer.ts";
 import { CommandError, Refusal } from "#cli/screen/failure.ts";
@@ -153,8 +153,8 @@ export async function followRequests(following: Following): Promise<void> {
         if (!isReached) terminal.writeMessage("The server answers again.\n");
         isReached = true;
       } catch (cause) {
-        if (!isPassing(cause)) throw cause;
-        if (isReached) terminal.writeMessage(`${cause.message} Trying again.\n`);
+        if (!isAway(cause)) throw cause;
+        if (isReached) terminal.writeMessage(`${cause.message.replace(/ Try again\.$/, "")} Trying again.\n`);
         isReached = false;
       }
     }
@@ -164,10 +164,10 @@ export async function followRequests(following: Following): Promise<void> {
   }
 }
 
-/** A command that works on a database which is away for a moment is refused as by a server that failed. */
-function isPassing(cause: unknown): cause is Error {
-  if (cause instanceof ProxyError || cause instanceof Refusal) return cause.code === "internal_error";
-  return cause instanceof UnreachableError || (cause instanceof CommandError && cause.kind === "unreachable");
+/** True for a server that is away or fails, and for a database that is away from a command which works on it. */
+function isAway(cause: unknown): cause is Error {
+  if (cause instanceof Refusal) return cause.code === "internal_error";
+  return isPassing(cause) || (cause instanceof CommandError && cause.kind === "unreachable");
 }
 
 interface Column {

@@ -1,4 +1,4 @@
-import { ProxyError, SetupError, StepRefusedError, UnreachableError } from "#kernel/errors.ts";
+import { isPassing, ProxyError, SetupError, StepRefusedError, UnreachableError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { findNearest } from "#kernel/nearest.ts";
@@ -71,7 +71,8 @@ export function toFailure(cause: unknown): { readonly kind: FailureKind; readonl
   if (cause instanceof StepRefusedError && cause.isPassing)
     return { kind: "unreachable", sentence: describeAway({ message: cause.message, mayBeCommitted: false }) };
   if (cause instanceof CommandError) return { kind: cause.kind, sentence: cause.message };
-  if (cause instanceof ProxyError) return { kind: "failure", sentence: describeRefusal(cause) };
+  if (cause instanceof ProxyError)
+    return { kind: isPassing(cause) ? "unreachable" : "failure", sentence: describeRefusal(cause) };
   const { cause: name, cause_code: code } = describeCause(cause);
   const found = [name, code].filter((part) => typeof part === "string").join(", ");
   return {

@@ -88,7 +88,7 @@ interface NotedRequest {
 /** Elysia wraps what a parse hook throws. Null: no refusal. */
 function toRefusal(failure: unknown): ProxyError | null {
   if (failure instanceof ProxyError) return failure;
-  if (failure instanceof UnreachableError) return toUnreachableRefusal(failure, failure);
+  if (failure instanceof UnreachableError) return toUnreachableRefusal(failure, failure.mayBeCommitted);
   if (failure instanceof SetupError) return toSetupRefusal(failure);
   if (failure instanceof Error && failure.cause instanceof ProxyError) return failure.cause;
   return null;

@@ -1,4 +1,4 @@
-import { StepRefusedError, toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
+import { isPassing, toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import type { StoreMemory } from "#storage/catalog/memory.ts";
 import type { Script } from "#storage/sql/script.ts";
@@ -45,11 +45,10 @@ export function toReadingDriver(driver: CatalogDriver): CatalogDriver {
 }
 
 function throwRefusal(cause: unknown): never {
-  throw cause instanceof UnreachableError ? toUnreachableRefusal(cause, cause) : cause;
+  throw cause instanceof UnreachableError ? toUnreachableRefusal(cause, cause.mayBeCommitted) : cause;
 }
 
 /** What is in force could not be asked for: the question renews the replica's own row, and changes nothing that a caller knows of. */
 function throwUnanswered(cause: unknown): never {
-  const isAway = cause instanceof UnreachableError || (cause instanceof StepRefusedError && cause.isPassing);
-  throw isAway ? toUnreachableRefusal(cause, { mayBeCommitted: false }) : cause;
+  throw isPassing(cause) ? toUnreachableRefusal(cause, false) : cause;
 }

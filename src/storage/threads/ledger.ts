@@ -211,8 +211,9 @@ export function openLedger(
     watch.stop();
     const flushed =
       !isSuperseded &&
-      writer.worker.isUsable &&
-      (await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
+      (writer.worker.isRunning
+        ? await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log })
+        : backlog.bytes === 0);
     if (!flushed) {
       log.warn(
         "usage ledger: closed before everything was committed; the next start goes on from the journal",
