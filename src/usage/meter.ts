@@ -303,14 +303,16 @@ export function toErrorKind(statusCode: number, body: unknown): string {
   return `http_${findStatus([error["code"], message["code"]]) ?? statusCode}`;
 }
 
-/** Of a credential in a kind, which is cut, so much may be left. What is shorter is a stand-in for none, such as `token`. */
+/** A kind is cut, so this much of a credential's beginning is looked for. */
 const TOLD_CREDENTIAL_LENGTH = 16;
+/** A shorter one is a word such as `token`, which names errors. */
+const CREDENTIAL_LENGTH_MIN = 8;
 
 /** True when an upstream has put the credential that it was called with into the name of its error. */
 export function isOfCredential(errorKind: string | null, credential: string | null): boolean {
   if (errorKind === null || credential === null) return false;
   const told = toIdentifier(credential.slice(0, TOLD_CREDENTIAL_LENGTH));
-  return told?.length === TOLD_CREDENTIAL_LENGTH && errorKind.includes(told);
+  return told !== null && told.length >= CREDENTIAL_LENGTH_MIN && errorKind.includes(told);
 }
 
 /** An `error` that is a text: a name when it is one word of ASCII, else a sentence. */

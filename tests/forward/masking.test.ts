@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { maskCredential } from "#forward/respond.ts";
+import { isOfCredential } from "#usage/meter.ts";
 import { UpstreamHead } from "#forward/upstream.ts";
 import { CHAT, CREDENTIAL, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
@@ -105,6 +106,11 @@ describe("the provider's credential in an error answer", () => {
       outcome: "upstream_error",
       errorKind: `http_${status}`,
     });
+  });
+
+  test("that is short is in no kind of error either, unless it is a word that names errors", () => {
+    expect(isOfCredential("bad_local_vllm_key", "local_vllm_key")).toBe(true);
+    expect(isOfCredential("invalid_token", "token")).toBe(false);
   });
 
   test("that is a stand-in of three letters hides no words", () => {
