@@ -46,7 +46,8 @@ test.skipIf(process.platform !== "linux")(
         ["JITWorker", { niceness, isShort: false }],
       ] as const) {
         const found = threads.filter((thread) => thread.name === name);
-        expect(found).not.toBeEmpty();
+        // Compilers come and go.
+        if (name !== "JITWorker") expect(found).not.toBeEmpty();
         for (const thread of found) expect(thread).toEqual({ name, ...expected });
       }
     } finally {

@@ -4,7 +4,8 @@ import { constants, getPriority } from "node:os";
 import { openSystemLibrary } from "./system-library.ts";
 
 interface Priority {
-  readonly niceness: number;
+  /** Null: the one that the process was started with. */
+  readonly niceness: number | null;
   /** The time for which it asks the core at once, in nanoseconds; 0 is the kernel's own, 1.4 to 3 ms. */
   readonly sliceNs: bigint;
 }
@@ -13,8 +14,7 @@ interface Priority {
  * A thread that wakes takes the core at once from one with a longer slice, and gets no larger share of a full core for it (the
  * least that sched_setattr(2) takes; kernels before 6.12 ignore it).
  */
-const SHORT_SLICE_NS = 100_000n;
-const SERVING: Priority = { niceness: getPriority(), sliceNs: SHORT_SLICE_NS };
+const SERVING: Priority = { niceness: null, sliceNs: 100_000n };
 /** It has 1.5 % of a full core, and all of one that nobody else wants. */
 const LAST: Priority = { niceness: constants.priority.PRIORITY_LOW, sliceNs: 0n };
 
@@ -41,9 +41,13 @@ const PRIORITIES = new Map<string, Priority>([
 export function orderThreads(): void {
   const setPriority = openScheduler();
   if (setPriority === null) return;
-  for (const [id, name] of listThreads()) {
-    const priority = PRIORITIES.get(name);
-    if (priority !== undefined) setPriority(id, priority);
+  try {
+    for (const [id, name] of listThreads()) {
+      const priority = PRIORITIES.get(name);
+      if (priority !== undefined) setPriority(id, priority);
+    }
+  } catch {
+    // A sandbox may have no /proc.
   }
 }
 
@@ -81,7 +85,7 @@ function openScheduler(): ((id: number, priority: Priority) => void) | null {
   attributes.setUint32(4, SCHED_OTHER, true);
   attributes.setBigUint64(8, RESET_ON_FORK, true);
   return (id, { niceness, sliceNs }) => {
-    attributes.setInt32(16, niceness, true);
+    attributes.setInt32(16, niceness ?? getPriority(), true);
     attributes.setBigUint64(24, sliceNs, true);
     syscall(number, id, ptr(attributes.buffer), 0);
   };
