@@ -38,7 +38,7 @@ const UNMETERED: Metering = {
   finish: () => ({ usage: null, errorKind: null, complete: false }),
 };
 
-/** Of a body that is passed on, and not buffered, only a stream of events is worth watching. */
+/** A body that is passed on, and not buffered, is watched only if it is a stream of events. */
 export function createMetering(head: UpstreamHead, meter: MeterName, passedOn: boolean): Metering {
   const streamed = isEventStream(head);
   if (!streamed && (passedOn || isMedia(head))) return UNMETERED;

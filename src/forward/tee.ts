@@ -99,7 +99,7 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array>, CancellationListene
             cancellation.arm(idleMs);
           }
         }
-        // Head and first bytes leave in one packet; without it the head goes alone when an event follows later: 5 µs (measured).
+        // Sends head and first bytes as one packet: a head that leaves alone costs 5 µs more (measured).
         if (isFirst) void controller.flush();
         isFirst = false;
         options.left?.(chunk);

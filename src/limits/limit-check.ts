@@ -93,7 +93,7 @@ export interface Asked {
   readonly after: Told;
   /** Requests that have begun and not ended: a sliding window of requests counts them, and the ledger does not yet. */
   readonly underWay: number;
-  /** What other replicas' requests had used so long before the first answer is in it; 0 without any. */
+  /** Use by other replicas that ended less than this before the first answer may be missing in it; 0 without other replicas. */
   readonly peersLagUs: number;
 }
 

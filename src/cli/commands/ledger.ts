@@ -172,9 +172,9 @@ async function check(terminal: Terminal, local: Local, config: Config) {
   const limits = states.rows.map(({ limit }) => limit).filter(isRecorded);
   const server = findServer(terminal, config);
   const nowUs = terminal.clock.nowUs() - CLOCK_SLACK_US;
-  const { peersAgeUs } = server.origin === null ? AT_REST : await readPace(server.origin);
+  const { peersAgeUs } = server.origin === null ? NO_SERVER : await readGauges(server.origin);
   const before: Told = server.api === null ? new Map() : await readTold(server.api);
-  const { underWay } = server.origin === null ? AT_REST : await readPace(server.origin);
+  const { underWay } = server.origin === null ? NO_SERVER : await readGauges(server.origin);
   const unsettled = await settleUsage({ local });
   const { dataDir, database } = config;
   const engine = await engineOf(config);
@@ -322,16 +322,16 @@ const METRICS_MS_MAX = 3_000;
 const OPEN_EXCHANGES = /^proxy_open_exchanges (\d+)$/m;
 const PEERS_AGE = /^proxy_limits_age_seconds (\S+)$/m;
 
-interface Pace {
+interface ServerGauges {
   /** Requests that the server has begun and not ended; infinite where it does not say. */
   readonly underWay: number;
-  /** How old what it knows of other replicas' requests is; null for a server on files. */
+  /** Age of what it knows of other replicas' requests; null for a server on files. */
   readonly peersAgeUs: number | null;
 }
 
-const AT_REST: Pace = { underWay: 0, peersAgeUs: null };
+const NO_SERVER: ServerGauges = { underWay: 0, peersAgeUs: null };
 
-async function readPace(origin: string): Promise<Pace> {
+async function readGauges(origin: string): Promise<ServerGauges> {
   try {
     const signal = AbortSignal.timeout(METRICS_MS_MAX);
     const response = await fetch(`${origin}/metrics`, { redirect: "manual", signal });
@@ -347,7 +347,7 @@ async function readPace(origin: string): Promise<Pace> {
   }
 }
 
-/** What a request has used is in the database so much later than it has ended, on a replica that is not held up. */
+/** A replica that is not held up commits what a request used within this time after its end. */
 const COMMIT_US_MAX = 1_000_000;
 /** A replica reads what others have recorded every 750 ms; one that cannot is compared as it is. */
 const PEERS_MS_MAX = 5_000;
@@ -355,12 +355,12 @@ const PEERS_MS_MAX = 5_000;
 const FIRST_READING_MS_MAX = 1_000;
 const PEERS_POLL_MS = 100;
 
-/** Until the server has read what other replicas had recorded when this was called. */
+/** Waits until the server has read what other replicas had recorded when this was called. */
 async function untilPeersKnown(origin: string): Promise<void> {
   const sinceMs = performance.now();
   for (;;) {
     const waitedMs = performance.now() - sinceMs;
-    const { peersAgeUs } = await readPace(origin);
+    const { peersAgeUs } = await readGauges(origin);
     if (peersAgeUs === null) return;
     const isKnown = peersAgeUs === 0 ? waitedMs >= FIRST_READING_MS_MAX : peersAgeUs <= waitedMs * 1_000;
     if (isKnown || waitedMs >= PEERS_MS_MAX) return;
