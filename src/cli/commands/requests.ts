@@ -15,7 +15,7 @@ import { describeUnknownFilters } from "#cli/installation/lists.ts";
 import type { Installation } from "#cli/installation/client.ts";
 import { type ReadRequests, openLogTail, type RequestRow } from "#cli/commands/log-tail.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { isPassing } from "#kernel/errors.ts";
+import { isPassing, ProxyError } from "#kernel/errors.ts";
 import { toCounted } from "#kernel/text.ts";
 import { sleep } from "#kernel/timer.ts";
 import { CommandError, Refusal } from "#cli/screen/failure.ts";
@@ -166,7 +166,7 @@ export async function followRequests(following: Following): Promise<void> {
 
 /** True for a server that is away or fails, and for a database that is away from a command which works on it. */
 function isAway(cause: unknown): cause is Error {
-  if (cause instanceof Refusal) return cause.code === "internal_error";
+  if (cause instanceof Refusal || cause instanceof ProxyError) return cause.code === "internal_error";
   return isPassing(cause) || (cause instanceof CommandError && cause.kind === "unreachable");
 }
 
