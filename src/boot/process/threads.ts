@@ -11,11 +11,11 @@ interface Priority {
 }
 
 /**
- * A thread that wakes takes the core at once from one with a longer slice, and gets no larger share of a full core for it (the
- * least that sched_setattr(2) takes; kernels before 6.12 ignore it).
+ * A thread that wakes takes the core at once from one with a longer slice, and gets no larger share of a full core for it. This is
+ * the least slice that sched_setattr(2) takes. Kernels before 6.12 ignore it.
  */
 const SERVING: Priority = { niceness: null, sliceNs: 100_000n };
-/** It has 1.5 % of a full core, and all of one that nobody else wants. */
+/** A thread with it gets 1.5 % of a full core, and all of one that nobody else wants. */
 const LAST: Priority = { niceness: constants.priority.PRIORITY_LOW, sliceNs: 0n };
 
 /** The name here of the process's first thread, whose name there is the executable's. */

@@ -351,7 +351,7 @@ async function readGauges(origin: string): Promise<ServerGauges> {
 const COMMIT_US_MAX = 1_000_000;
 /** A replica reads what others have recorded every 750 ms; one that cannot is compared as it is. */
 const PEERS_MS_MAX = 5_000;
-/** Before its first reading the age is 0, and for as long as it has nobody to read of. */
+/** The age is 0 before a replica has read of others, and for as long as there are none. */
 const FIRST_READING_MS_MAX = 1_000;
 const PEERS_POLL_MS = 100;
 
