@@ -183,7 +183,7 @@ export async function requireOwnInstallation(
   ids: Pick<Ids, "randomBytes">,
 ): Promise<string> {
   const path = join(toSpoolFolder(dataDir), INSTALLATION_NAME);
-  const known = withSetupErrors(path, () => readId(path), "journal");
+  const known = withSetupErrors(path, () => readId(path, LOST_INSTALLATION_REMEDY), "journal");
   const made = ids.randomBytes(ID_BYTES).toHex();
   // A database with spools but no name is older than names: it takes the folder's, if the folder has one.
   await sql.run(
@@ -230,14 +230,16 @@ export function watchSpoolNames(
   return [watch(ID_NAME, names.id), watch(INSTALLATION_NAME, names.installation)];
 }
 
-function readId(path: string): string | null {
+const LOST_ID_REMEDY =
+  "put it back from a copy. Without one, remove it and the segments beside it, which loses what they alone hold.";
+const LOST_INSTALLATION_REMEDY =
+  "if PROXY_DATABASE_URL names the database that it was served with, remove this file alone, and it is written again.";
+
+function readId(path: string, remedy = LOST_ID_REMEDY): string | null {
   const text = readText(path);
   if (text === null) return null;
   if (ID_PATTERN.test(text)) return text.trimEnd();
-  throw new SetupError(
-    "configuration",
-    `The file ${path} is damaged: put it back from a copy. Without one, remove it and the segments beside it, which loses what they alone hold.`,
-  );
+  throw new SetupError("configuration", `The file ${path} is damaged: ${remedy}`);
 }
 
 function readText(path: string): string | null {
