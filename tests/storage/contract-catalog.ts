@@ -261,6 +261,21 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       expect((await audit.listEvents(PAGE)).total).toBe(0);
     });
 
+    it("a model that is out of force holds its name against all but itself", async ({ catalog }) => {
+      const a = provider("a");
+      await put({ catalog }, { kind: "put_provider", provider: a });
+      await put({ catalog }, { kind: "put_model", model: boundModel("m", a.id) });
+      await put({ catalog }, { kind: "put_model", model: nameFor("n", "model-m") });
+      // A name of a name.
+      await put({ catalog }, { kind: "put_model", model: nameFor("o", "model-n") });
+      expect((await catalog.snapshot()).findModel("o")).toBeNull();
+      const other = boundModel("o", a.id, { id: "other" });
+      expect(await codeOf(put({ catalog }, { kind: "put_model", model: other }))).toBe("alias_exists");
+      const mended = boundModel("o", a.id);
+      await put({ catalog }, { kind: "put_model", model: mended });
+      expect((await catalog.snapshot()).findModel("o")?.model).toEqual(mended);
+    });
+
     it("a change without audit entries writes none, and one with several writes all in order", async (stores) => {
       const { catalog, audit } = stores;
       await catalog.change(() => ({

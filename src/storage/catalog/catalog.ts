@@ -174,15 +174,21 @@ function* recordPrices(
 
 /**
  * A row that the plan did not see is out of force, since it or one that it needs cannot be read. Its name is taken all the
- * same, and its provider cannot go before it: without this the schema would refuse the change as a bug. The conflict; null when
- * there is none.
+ * same, for all but itself, and its provider cannot go before it: without this the schema would refuse the change as a bug.
+ * The conflict; null when there is none.
  */
 function findUnseen(writes: readonly CatalogWrite[], unseen: UnseenRows): ProxyError | null {
   for (const write of writes) {
-    if (write.kind === "put_provider" && unseen.providers.some(({ name }) => name === write.provider.name))
-      return toConflict("provider_exists", `A provider "${write.provider.name}"`);
-    if (write.kind === "put_model" && unseen.models.some(({ alias }) => alias === write.model.alias))
-      return toConflict("alias_exists", `A model "${write.model.alias}"`);
+    if (write.kind === "put_provider") {
+      const { id, name } = write.provider;
+      if (unseen.providers.some((row) => row.name === name && row.id !== id))
+        return toConflict("provider_exists", `A provider "${name}"`);
+    }
+    if (write.kind === "put_model") {
+      const { id, alias } = write.model;
+      if (unseen.models.some((row) => row.alias === alias && row.id !== id))
+        return toConflict("alias_exists", `A model "${alias}"`);
+    }
     const bound =
       write.kind === "delete_provider" && unseen.models.find((model) => model.providerId === write.id);
     if (bound) return toConflict("model_in_use", `A model "${bound.alias}" of this provider`);

@@ -41,7 +41,7 @@ export type RoutedModel = Pick<ModelValues, "id" | "alias" | "providerId" | "ups
 
 /** Rows that are not in force, since they or those that they need cannot be read: their names are taken all the same. */
 export interface UnseenRows {
-  readonly providers: readonly { readonly name: string }[];
+  readonly providers: readonly { readonly id: string; readonly name: string }[];
   readonly models: readonly RoutedModel[];
 }
 
