@@ -1,4 +1,3 @@
-import { DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { findUnitPrice, isReportUnit, type Pico, REPORT_UNITS, UNIT_TABLE, UNITS } from "#kernel/units.ts";
@@ -8,11 +7,10 @@ import { priceQuantity, toUnpricedReason } from "#usage/cost.ts";
 import { type BilledSum, sumBilled } from "./billed-sums.ts";
 import { foldBy } from "./folded-window.ts";
 import { type GroupLabel, groupLabelSets, type LabelGroups } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { SERIES_MEASURES, toSeriesFigures } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
-import { cutWindow, type LedgerEdges, toRowsFrom } from "./window-cut.ts";
+import { BY_DAY, cutWindow, type LedgerEdges, readEdges, toRowsFrom } from "./window-cut.ts";
 
 type DayQuery = Parameters<StatsStore["readBilledDay"]>[0];
 type Labels = Pick<
@@ -148,7 +146,7 @@ interface RemovedDay {
 }
 
 function* readTotals({ edges, filter, groups, query }: RemovedDay): Script<readonly BilledUnit[]> {
-  const cut = cutWindow(edges, query.window, { longest: "day", snapUs: DAY_US });
+  const cut = cutWindow(edges, query.window, BY_DAY);
   const fold = yield* foldBy({ cut, filter, groups }, SERIES_MEASURES);
   return [...Map.groupBy(fold.sums(), ({ group }) => group)].flatMap(([group, sums]): BilledUnit[] => {
     const labels = toLabels(groups, group);

@@ -6,10 +6,9 @@ import type { Script } from "#storage/sql/script.ts";
 import { foldBy } from "./folded-window.ts";
 import { keepLargest } from "./group-values.ts";
 import { groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
 import { resolveFilter, type Result } from "./request-filter.ts";
 import { cutFiltered } from "./row-window.ts";
-import { cutWindow } from "./window-cut.ts";
+import { BY_DAY, cutWindow, readEdges } from "./window-cut.ts";
 
 type ClientChangesQuery = Parameters<StatsStore["readClientChanges"]>[0];
 
@@ -26,7 +25,7 @@ export function* readClientChanges({ nowUs, ...query }: ClientChangesQuery): Scr
   const window = toClientDays(query.window, nowUs);
   const cut =
     filter.rows === null
-      ? cutWindow(yield* readEdges(), window, { longest: "day", snapUs: DAY_US })
+      ? cutWindow(yield* readEdges(), window, BY_DAY)
       : yield* cutFiltered(window, { filter, groups: all });
   const { groups } = yield* keepLargest(
     { cut, filter, groups: all },

@@ -7,7 +7,6 @@ import type { Script } from "#storage/sql/script.ts";
 import type { FoldSum } from "./fold.ts";
 import { foldBy, type FoldedWindow } from "./folded-window.ts";
 import { groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
 import {
   putTogether,
   splitLeastUsed,
@@ -16,9 +15,9 @@ import {
   toSubjects,
 } from "./report-subjects.ts";
 import { resolveFilter, type Result } from "./request-filter.ts";
-import { cutFiltered, TO_DAYS } from "./row-window.ts";
+import { cutFiltered } from "./row-window.ts";
 import { readSeriesOf, refuseTooManyBuckets, SUMS_MAX } from "./series.ts";
-import { cutWindow } from "./window-cut.ts";
+import { cutWindow, readEdges, TO_DAYS } from "./window-cut.ts";
 
 type ErrorsQuery = Parameters<StatsStore["readErrors"]>[0];
 

@@ -6,9 +6,8 @@ import { joinCost } from "#storage/cells/sums.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { foldBy } from "./folded-window.ts";
 import { type GroupLabel, groupLabelSets } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
 import { readResults } from "./request-filter.ts";
-import { cutRange, toRowsFrom } from "./window-cut.ts";
+import { cutRange, readEdges, toRowsFrom } from "./window-cut.ts";
 
 type Subject = Pick<HourSpend, "kind" | "value" | "principalName">;
 

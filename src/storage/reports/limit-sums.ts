@@ -18,9 +18,8 @@ import { Fold, type FoldKeys, type FoldSum } from "./fold.ts";
 import { type FoldedEvents, foldEvents, foldRows, foldWindow, toKeys } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import type { Label } from "./label-sets.ts";
-import { readEdges } from "./ledger-edges.ts";
 import { readResults } from "./request-filter.ts";
-import { cutRange, NOTHING } from "./window-cut.ts";
+import { cutRange, NOTHING, readEdges } from "./window-cut.ts";
 
 /** The usage that is folded for some windows. */
 export interface Counted extends Wanted {

@@ -22,11 +22,10 @@ import type { ReportedUsage, UsageShape } from "#usage/event.ts";
 import { toFailure, toPrices } from "#usage/journal-line.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { groupLabelSets, SHAPES } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
 import { countPeriods, countRows, toSpans, toWithin } from "./matches.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { refuseTooManyRows } from "./row-window.ts";
-import { type CellSpan, cutRows, type RawRange, type WindowCut } from "./window-cut.ts";
+import { type CellSpan, cutRows, type RawRange, readEdges, type WindowCut } from "./window-cut.ts";
 
 /**
  * A page in an order (`newest` when absent), and whether the total is needed: without it, what lies beyond the page is not

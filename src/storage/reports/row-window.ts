@@ -6,13 +6,19 @@ import { toDay, toHour } from "#storage/cells/calendar.ts";
 import { one, type Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
 import { countMatches, findFirstMatch, findFirstRow } from "./matches.ts";
-import { readEdges } from "./ledger-edges.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import type { LedgerEdges, RawRange, WindowCut } from "./window-cut.ts";
-import { cutRange, cutWindow, NOTHING, toRowsEnd, toRowsFrom } from "./window-cut.ts";
-
-/** Where cells of hours may be gone, whole days are counted. */
-export const TO_DAYS = { longest: "month", snapUs: DAY_US } as const;
+import {
+  cutRange,
+  cutWindow,
+  type LedgerEdges,
+  NOTHING,
+  type RawRange,
+  readEdges,
+  TO_DAYS,
+  toRowsEnd,
+  toRowsFrom,
+  type WindowCut,
+} from "./window-cut.ts";
 
 /** The part of a window that rows can tell of. */
 interface RowWindow {

@@ -8,12 +8,11 @@ import type { FoldSum } from "./fold.ts";
 import { foldBy, isToldByHours } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
 import { groupLabelSets } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
 import { findFirstMatch } from "./matches.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { cutToRows, refuseTooManyRows } from "./row-window.ts";
 import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figures.ts";
-import { cutWindow, NOTHING, type WindowCut } from "./window-cut.ts";
+import { cutWindow, NOTHING, readEdges, type WindowCut } from "./window-cut.ts";
 
 export type SeriesQuery = Parameters<StatsStore["readSeries"]>[0];
 

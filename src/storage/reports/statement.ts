@@ -1,4 +1,4 @@
-import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import { DAY_US } from "#kernel/clock.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
@@ -10,16 +10,16 @@ import {
   type StatementRow,
   type StatsStore,
 } from "#stats/store.ts";
+import { toDay } from "#storage/cells/calendar.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { all, type Script } from "#storage/sql/script.ts";
 import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { groupLabelSets, type GroupLabel } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { SERIES_MEASURES, toSeriesFigures } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
-import { cutWindow } from "./window-cut.ts";
+import { BY_DAY, cutWindow, readEdges } from "./window-cut.ts";
 
 type MonthQuery = Parameters<StatsStore["readStatement"]>[0];
 
@@ -49,10 +49,9 @@ const FACTS = LABELS.length - 1;
 export function* readStatement(query: MonthQuery, sumsMax = SUMS_MAX): Script<Statement> {
   const filter = yield* resolveFilter(query);
   const groups = yield* groupLabelSets(filter, LABELS);
-  const cut = cutWindow(yield* readEdges(), query.window, { longest: "day", snapUs: DAY_US });
-  const toPeriod = (instantUs: InstantUs) => Math.floor(instantUs / DAY_US);
+  const cut = cutWindow(yield* readEdges(), query.window, BY_DAY);
   const measures = [...SERIES_MEASURES, "unmetered_requests"];
-  const fold = yield* foldBy({ cut, filter, groups, toPeriod, stepUs: DAY_US }, measures);
+  const fold = yield* foldBy({ cut, filter, groups, toPeriod: toDay, stepUs: DAY_US }, measures);
   if (fold.size > sumsMax)
     throw new ProxyError(
       "range_too_large",

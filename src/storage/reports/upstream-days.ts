@@ -21,13 +21,12 @@ import { toBilledMeasures, type Wanted } from "./chosen-events.ts";
 import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { type GroupLabel, groupLabelSets } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
 import { readUnpricedUnits } from "./missing-prices.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { SERIES_MEASURES, toOutcomeClass } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
 import { findRowRanges } from "./row-window.ts";
-import { cutWindow, type WindowCut } from "./window-cut.ts";
+import { BY_DAY, cutWindow, readEdges, type WindowCut } from "./window-cut.ts";
 
 export interface UpstreamDays extends Pick<ReportNotes, "snapped"> {
   readonly days: readonly UpstreamDay[];
@@ -58,7 +57,7 @@ export function* readUpstreamDays(
   planBuckets({ bucket: "day", sinceUs: sinceUs ?? 0, untilUs, nowUs: untilUs ?? 0 });
   const filter = toBilled(yield* resolveFilter(query));
   const groups = yield* groupLabelSets(filter, PLACE);
-  const cut = cutWindow(yield* readEdges(), query.window, { longest: "day", snapUs: DAY_US });
+  const cut = cutWindow(yield* readEdges(), query.window, BY_DAY);
   const toPeriod = (instantUs: number) => Math.floor(instantUs / DAY_US);
   const fold = yield* foldBy(
     { cut, filter, groups, toPeriod, stepUs: DAY_US },

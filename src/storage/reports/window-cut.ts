@@ -3,6 +3,7 @@ import type { Window } from "#stats/filter.ts";
 import type { ReportNotes } from "#stats/store.ts";
 import { toDay, toFirstDay, toMonth } from "#storage/cells/calendar.ts";
 import type { CellPeriod, CellRange } from "#storage/cells/stored-cells.ts";
+import { one, type Script } from "#storage/sql/script.ts";
 
 /** `[fromUs, toUs)`. Never empty. */
 export interface RawRange {
@@ -41,6 +42,49 @@ export interface LedgerEdges {
   readonly rows: { readonly firstUs: InstantUs; readonly lastUs: InstantUs } | null;
 }
 
+interface StateRow {
+  readonly first_hour: number | null;
+  readonly last_hour: number | null;
+  readonly first_pending: number | null;
+  readonly last_pending: number | null;
+  readonly pruned_before_us: number;
+  readonly refused_before_us: number;
+}
+
+/** Null when nothing was ever recorded. A few microseconds: the state and the edges of some tables. */
+export function* readEdges(): Script<LedgerEdges | null> {
+  const state = yield* one<StateRow>(
+    `SELECT (SELECT min(hour) FROM hour_total) AS first_hour, (SELECT max(hour) FROM hour_total) AS last_hour,
+       (SELECT min(id) FROM pending_event) AS first_pending, (SELECT max(id) FROM pending_event) AS last_pending,
+       pruned_before_us, refused_before_us FROM ledger_state`,
+  );
+  if (state === null || state.first_hour === null || state.last_hour === null) return null;
+  const firstUs = state.first_hour * HOUR_US;
+  const endUs = (state.last_hour + 1) * HOUR_US;
+  // Whole days may be removed at once: a day before the bound is the first that may still have rows, but for pending ones.
+  const rowsFromUs = Math.max(firstUs, state.refused_before_us - DAY_US);
+  // The last hour is looked at alone: to plan a statement about a log that has a table for each day takes long.
+  const lastUs =
+    (yield* findLastRow({ fromUs: endUs - HOUR_US, toUs: endUs })) ??
+    (yield* findLastRow({ fromUs: rowsFromUs, toUs: endUs })) ??
+    state.last_pending;
+  const { first_pending: firstPendingUs } = state;
+  return {
+    firstUs,
+    endUs,
+    prunedBeforeUs: state.pruned_before_us,
+    rows: lastUs === null ? null : { firstUs: Math.min(rowsFromUs, firstPendingUs ?? rowsFromUs), lastUs },
+  };
+}
+
+function* findLastRow({ fromUs, toUs }: RawRange): Script<InstantUs | null> {
+  const row = yield* one<{ id: InstantUs }>(
+    "SELECT id FROM event WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT 1",
+    [fromUs, toUs],
+  );
+  return row?.id ?? null;
+}
+
 /** Rows from here on are all there; not later than the ledger's end, and its beginning when nothing was removed. */
 export function toRowsFrom({ firstUs, endUs, prunedBeforeUs }: LedgerEdges): InstantUs {
   return Math.min(Math.max(prunedBeforeUs, firstUs), endUs);
@@ -50,6 +94,11 @@ export function toRowsFrom({ firstUs, endUs, prunedBeforeUs }: LedgerEdges): Ins
 export function toRowsEnd(edges: LedgerEdges): InstantUs {
   return Math.max(toRowsFrom(edges), (edges.rows?.lastUs ?? edges.firstUs) + 1);
 }
+
+/** Where cells of hours may be gone, whole days are counted. */
+export const TO_DAYS = { longest: "month", snapUs: DAY_US } as const;
+/** Day by day. */
+export const BY_DAY = { longest: "day", snapUs: DAY_US } as const;
 
 /**
  * Cuts a window. An end in the range whose rows were removed, and within a period of `snapUs`, snaps outward to the whole

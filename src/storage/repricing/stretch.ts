@@ -15,7 +15,7 @@ import { readPrunedBefore } from "#storage/cells/retention.ts";
 import { changeCells, type ChangedCells, readCells, type StoredCells } from "#storage/cells/stored-cells.ts";
 import { splitCost } from "#storage/cells/sums.ts";
 import { groupLabelSets, NOT_CHOSEN } from "#storage/reports/label-groups.ts";
-import { readEdges } from "#storage/reports/ledger-edges.ts";
+import { readEdges } from "#storage/reports/window-cut.ts";
 import { all, dialectOf, each, one, type Script } from "#storage/sql/script.ts";
 import { priceDisjoint, toDisjointQuantities } from "#usage/cost.ts";
 import { toShape } from "#usage/journal-line.ts";
