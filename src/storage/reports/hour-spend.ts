@@ -6,7 +6,7 @@ import { joinCost } from "#storage/cells/sums.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { foldBy } from "./folded-window.ts";
 import { type GroupLabel, groupLabelSets } from "./label-groups.ts";
-import { readResults } from "./request-filter.ts";
+import { everyRequest } from "./request-filter.ts";
 import { cutRange, readEdges, toRowsFrom } from "./window-cut.ts";
 
 type Subject = Pick<HourSpend, "kind" | "value" | "principalName">;
@@ -30,9 +30,7 @@ export function* readHourSpend({
 }: SpendQuestion): Script<readonly HourSpend[]> {
   const edges = yield* readEdges();
   if (edges === null || hour * HOUR_US >= edges.endUs) return [];
-  const results = yield* readResults();
-  const lastResult = results.at(-1)?.id ?? 0;
-  const filter = { conditions: [], results, lastResult, rows: null, isByOutcomeOnly: false };
+  const filter = yield* everyRequest();
   const groups = yield* groupLabelSets(filter, SUBJECT);
   const subjects = new Map<string, Subject>();
   const sumHour = function* sum(at: number): Script<ReadonlyMap<string, Pico>> {

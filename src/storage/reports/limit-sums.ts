@@ -18,7 +18,7 @@ import { Fold, type FoldKeys, type FoldSum } from "./fold.ts";
 import { type FoldedEvents, foldEvents, foldRows, foldWindow, toKeys } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import type { Label } from "./label-sets.ts";
-import { readResults } from "./request-filter.ts";
+import { everyRequest } from "./request-filter.ts";
 import { cutRange, NOTHING, readEdges } from "./window-cut.ts";
 
 /** The usage that is folded for some windows. */
@@ -44,9 +44,7 @@ export function* sumLimits(
   { limits, nowUs }: LimitQuestion,
   source: LimitSource = fromTotals(),
 ): Script<readonly LimitSum[]> {
-  const results = yield* readResults();
-  const lastResult = results.at(-1)?.id ?? 0;
-  const filter = { conditions: [], results, lastResult, rows: null, isByOutcomeOnly: false };
+  const filter = yield* everyRequest();
   const labels = LABELS.flatMap(([label, isNeeded]) => (limits.some(isNeeded) ? [label] : []));
   const groups = yield* groupLabelSets(
     filter,

@@ -18,7 +18,7 @@ import {
   type Wanted,
 } from "./chosen-events.ts";
 import { type GroupLabel, groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
-import { resolveFilter } from "./request-filter.ts";
+import { hasLabel, resolveFilter, withConditions } from "./request-filter.ts";
 import { cutToRows } from "./row-window.ts";
 import { SUMS_MAX } from "./series.ts";
 import type { RawRange } from "./window-cut.ts";
@@ -51,10 +51,7 @@ export function* readMissingPrices(
 ): Script<MissingPrices> {
   const asked = yield* resolveFilter(query);
   // Without a model there is no price.
-  const filter = {
-    ...asked,
-    conditions: [...asked.conditions, { label: "model" as const, isMet: () => true }],
-  };
+  const filter = withConditions(asked, hasLabel("model"));
   const groups = yield* groupLabelSets(filter, NAME);
   const whole = { filter: asked, groups: yield* groupLabelSets(asked, []) };
   const { cut, range } = yield* cutToRows(query.window, whole);

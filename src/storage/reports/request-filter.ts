@@ -1,9 +1,10 @@
+import { UNBILLED_ENDPOINTS } from "#catalog/endpoint.ts";
 import { STANDARD_TIER } from "#kernel/price-variants.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import { toClientVersion } from "#stats/client-changes.ts";
-import type { RowFilter } from "#stats/filter.ts";
+import { EVERY_PROVIDER, filterBy, type RowFilter } from "#stats/filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import type { Outcome } from "#usage/event.ts";
 import type { Label, LabelBlock } from "./label-sets.ts";
@@ -46,8 +47,32 @@ export function* resolveFilter(query: FilterQuery): Script<ResolvedFilter> {
   };
 }
 
-export function readResults(): Script<readonly Result[]> {
+/** Every request, however it ended. */
+export function everyRequest(): Script<ResolvedFilter> {
+  return resolveFilter({ filter: filterBy({}), providers: EVERY_PROVIDER, principalId: null });
+}
+
+function readResults(): Script<readonly Result[]> {
   return all<Result>("SELECT id, outcome, error_kind, status_code, failure FROM result ORDER BY id");
+}
+
+/** A filter that asks more of label sets. */
+export function withConditions(
+  filter: ResolvedFilter,
+  ...conditions: readonly LabelCondition[]
+): ResolvedFilter {
+  return { ...filter, conditions: [...filter.conditions, ...conditions], isByOutcomeOnly: false };
+}
+
+/** Met by label sets that have the label. */
+export function hasLabel(label: Label): LabelCondition {
+  return { label, isMet: () => true };
+}
+
+/** Nothing is used of a model, nor billed, without one: a relay call may name none. Nor is it by what only asks or counts. */
+export function toBilled(filter: ResolvedFilter): ResolvedFilter {
+  const isBilled = (endpoint: string) => !UNBILLED_ENDPOINTS.has(endpoint);
+  return withConditions(filter, hasLabel("model"), { label: "endpoint", isMet: isBilled });
 }
 
 function isChosen(

@@ -23,7 +23,7 @@ import { toFailure, toPrices } from "#usage/journal-line.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { groupLabelSets, SHAPES } from "./label-groups.ts";
 import { countPeriods, countRows, toSpans, toWithin } from "./matches.ts";
-import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
+import { hasLabel, type ResolvedFilter, resolveFilter, withConditions } from "./request-filter.ts";
 import { refuseTooManyRows } from "./row-window.ts";
 import { type CellSpan, cutRows, type RawRange, readEdges, type WindowCut } from "./window-cut.ts";
 
@@ -294,8 +294,7 @@ function* findRareUnits(
 
 /** Tells whether a row of the window has a region. Most ledgers have no label set with one: no row is looked at. */
 function* hasGeo(filter: ResolvedFilter, { sinceUs, untilUs }: Window): Script<boolean> {
-  const conditions = [...filter.conditions, { label: "geo" as const, isMet: () => true }];
-  const groups = yield* groupLabelSets({ conditions }, []);
+  const groups = yield* groupLabelSets(withConditions(filter, hasLabel("geo")), []);
   if (groups.parts.size === 0) return false;
   const row = yield* one(
     `SELECT e.id FROM event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ? LIMIT 1`,

@@ -1,4 +1,3 @@
-import { UNBILLED_ENDPOINTS } from "#catalog/endpoint.ts";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { ReportSubject } from "#stats/grouping.ts";
 import type { EncodedReport, StatsStore, SummaryGrouping } from "#stats/store.ts";
@@ -9,7 +8,7 @@ import type { Fold, FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { splitLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
-import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
+import { resolveFilter, toBilled } from "./request-filter.ts";
 import { cutFiltered } from "./row-window.ts";
 import { SERIES_MEASURES } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
@@ -31,7 +30,8 @@ const CANCELLED = COUNTED.indexOf("cancelled");
  */
 export function* readSummary(query: SummaryQuery, sumsMax = SUMS_MAX): Script<EncodedReport> {
   const { window } = query;
-  const filter = toSummed(yield* resolveFilter(query));
+  const asked = toBilled(yield* resolveFilter(query));
+  const filter = { ...asked, results: asked.results.filter(({ outcome }) => COUNTED.includes(outcome)) };
   const fields = FIELDS_OF[query.grouping];
   const groups = yield* groupLabelSets(filter, toSubjectLabels(fields));
   const cut = yield* cutFiltered(window, { filter, groups });
@@ -47,18 +47,6 @@ export function* readSummary(query: SummaryQuery, sumsMax = SUMS_MAX): Script<En
     ...toSummaryParts(whole.regroup({ groupOf: restOf, groupCount: coarse.length }), coarse),
   ];
   return { ...encodeSummary(parts, query), truncated: true, snapped: cut.snapped };
-}
-
-/** A relay call may name no model, and what only asks or counts uses none. */
-function toSummed(filter: ResolvedFilter): ResolvedFilter {
-  const isBilled = (endpoint: string) => !UNBILLED_ENDPOINTS.has(endpoint);
-  const conditions = [
-    ...filter.conditions,
-    { label: "model" as const, isMet: () => true },
-    { label: "endpoint" as const, isMet: isBilled },
-  ];
-  const results = filter.results.filter(({ outcome }) => COUNTED.includes(outcome));
-  return { ...filter, conditions, results, isByOutcomeOnly: false };
 }
 
 function toClass({ outcome }: { readonly outcome: string }): number {

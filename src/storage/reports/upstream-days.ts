@@ -1,6 +1,5 @@
 import { TOOL_UNITS } from "#bills/bill.ts";
 import type { ToolUse, UpstreamDay } from "#bills/compared-cell.ts";
-import { UNBILLED_ENDPOINTS } from "#catalog/endpoint.ts";
 import { DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import {
@@ -22,7 +21,7 @@ import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { type GroupLabel, groupLabelSets } from "./label-groups.ts";
 import { readUnpricedUnits } from "./missing-prices.ts";
-import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
+import { resolveFilter, toBilled } from "./request-filter.ts";
 import { SERIES_MEASURES, toOutcomeClass } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
 import { findRowRanges } from "./row-window.ts";
@@ -97,16 +96,6 @@ export function* readUpstreamDays(
   }
   for (const { group, period, ...use } of tools ?? []) getDay(group, period).tools?.push(use);
   return { days: [...days.values()].map(toDay), snapped: cut.snapped };
-}
-
-/** Nothing is billed without a model, nor for what only asks or counts. */
-function toBilled(filter: ResolvedFilter): ResolvedFilter {
-  const conditions = [
-    ...filter.conditions,
-    { label: "model" as const, isMet: () => true },
-    { label: "endpoint" as const, isMet: (endpoint: string) => !UNBILLED_ENDPOINTS.has(endpoint) },
-  ];
-  return { ...filter, conditions, isByOutcomeOnly: false };
 }
 
 interface ToolRows extends Wanted {

@@ -8,7 +8,7 @@ import { QUANTITY_COLUMNS, type QuantityColumns, readQuantities } from "#storage
 import { joinCost, type SplitCost, splitCost } from "#storage/cells/sums.ts";
 import { toChosenBindings, toEventJoins } from "#storage/reports/chosen-events.ts";
 import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "#storage/reports/label-groups.ts";
-import { resolveFilter } from "#storage/reports/request-filter.ts";
+import { resolveFilter, withConditions } from "#storage/reports/request-filter.ts";
 import { all, type Binding, dialectOf, type Script } from "#storage/sql/script.ts";
 import { choosePrices, isBilledByRequest, priceDisjoint, toDisjointQuantities } from "#usage/cost.ts";
 import { isSuccess, RELAY_PROVIDER, type ReportedUsage } from "#usage/event.ts";
@@ -138,14 +138,12 @@ export class Repricer {
   static *open(terms: RepricingTerms, rowsMax: number): Script<Repricer> {
     const asked = yield* resolveFilter(terms.query);
     const models = new Set(terms.prices.map(([model]) => model));
-    const isPriced = { label: "model" as const, isMet: (model: string) => models.has(model) };
-    // What waits for its settlement has no quantities, and its prices come with them.
-    const isEnded = {
-      label: "shape" as const,
-      isMet: (shape: string) => shape !== "pending",
-      isMetByNone: true,
-    };
-    const filter = { ...asked, conditions: [...asked.conditions, isPriced, isEnded] };
+    const filter = withConditions(
+      asked,
+      { label: "model", isMet: (model) => models.has(model) },
+      // What waits for its settlement has no quantities, and its prices come with them.
+      { label: "shape", isMet: (shape) => shape !== "pending", isMetByNone: true },
+    );
     const labels = ["model", "tier", "geo", "shape", "provider_id", "endpoint"] as const;
     const groups = yield* groupLabelSets(
       filter,
