@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { UpstreamDay } from "#bills/compared-cell.ts";
-import { readUpstreamDays } from "#storage/reports/upstream-days.ts";
+import { readUpstreamDays } from "#storage/reports/reconcile.ts";
 import { normaliseUsage } from "#usage/cost.ts";
 import { scale } from "../support/scale.ts";
 import { arbitraryCase, openUsages } from "./reports.ts";

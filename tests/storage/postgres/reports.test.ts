@@ -14,7 +14,7 @@ import { readFacets } from "#storage/reports/facets.ts";
 import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
 
 import { readSummary } from "#storage/reports/summary.ts";
-import { readUpstreamDays } from "#storage/reports/upstream-days.ts";
+import { readUpstreamDays } from "#storage/reports/reconcile.ts";
 import { readFrom } from "#storage/postgres/report-connection.ts";
 import { readFrom as readFromSqlite } from "#storage/sqlite/drive.ts";
 import { arbitraryCase, CONTEXT, openUsages } from "../../ledger/reports.ts";
