@@ -30,10 +30,7 @@ type BreakdownQuery = Parameters<StatsStore["readBreakdown"]>[0];
  */
 export function* readBreakdown(
   query: BreakdownQuery,
-  {
-    sumsMax = SUMS_MAX,
-    durationsMax = DURATIONS_MAX,
-  }: { readonly sumsMax?: number; readonly durationsMax?: number } = {},
+  { sumsMax = SUMS_MAX, durationsMax = DURATIONS_MAX } = {},
 ): Script<Breakdown> {
   const { by, context, limit, sort, isCacheWanted = false } = query;
   const isByHour = by.field === "hour";
@@ -60,8 +57,7 @@ export function* readBreakdown(
     isByHour && cut.snapped !== null
       ? { cut: { ...cut, snapped: null }, window: cut.snapped }
       : { cut, window: query.window };
-  const range = yield* findRowRanges({ ...counted, filter }, durationsMax);
-  const ranges = range.state === "exact" ? range.ranges : [];
+  const { state, ranges } = yield* findRowRanges({ ...counted, filter }, durationsMax);
   const durations = yield* readDurations(ranges, { ...wanted, toPeriod, toKey });
   const billed = isCacheWanted
     ? yield* sumBilled({
@@ -74,7 +70,7 @@ export function* readBreakdown(
     : [];
   const billedOf = Map.groupBy(billed, ({ group, period }) => toKey({ group, period: toPeriod(period) }));
   const toCache = (parts: readonly BilledSum[]) =>
-    isCacheWanted && { cacheCost: range.state === "exact" ? toCacheCost(parts) : null };
+    isCacheWanted && { cacheCost: state === "exact" ? toCacheCost(parts) : null };
   const rows = [...Map.groupBy(sums, toKey)].flatMap(([key, ofKey]) => {
     // Behind the groups that are told apart are all others.
     if (!isByHour && key >= groups.values.length) return [];
@@ -88,7 +84,7 @@ export function* readBreakdown(
     rows: ranked,
     total: { ...toFigures(sums, durations.total), ...toCache(billed) },
     rowCount,
-    percentiles: range.state,
+    percentiles: state,
     truncated: rowCount > ranked.length,
     snapped: cut.snapped,
   };

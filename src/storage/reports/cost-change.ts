@@ -17,10 +17,7 @@ type CostWindowsQuery = Parameters<StatsStore["readCostWindows"]>[0];
 const ROWS_MAX = 1_000_000;
 
 /** `StatsStore.readCostWindows`: costs from cells, what they were billed for from rows, as far as `findRowRanges` allows. */
-export function* readCostWindows(
-  query: CostWindowsQuery,
-  { rowsMax = ROWS_MAX }: { readonly rowsMax?: number } = {},
-): Script<CostWindows> {
+export function* readCostWindows(query: CostWindowsQuery, { rowsMax = ROWS_MAX } = {}): Script<CostWindows> {
   const filter = yield* resolveFilter(query);
   const groups = yield* groupLabelSets(filter, [{ label: "model" }]);
   const before = yield* readCosts(query.before, { filter, groups }, rowsMax);
@@ -34,8 +31,7 @@ export function* readCostWindows(
 function* readCosts(window: Window, { filter, groups }: Wanted, rowsMax: number): Script<CostWindow> {
   const cut = yield* cutFiltered(window, { filter, groups });
   const fold = yield* foldBy({ cut, filter, groups }, SERIES_MEASURES, toOutcomeClass);
-  const range = yield* findRowRanges({ cut, window, filter }, rowsMax);
-  const ranges = range.state === "exact" ? range.ranges : [];
+  const { state, ranges } = yield* findRowRanges({ cut, window, filter }, rowsMax);
   const billed = Map.groupBy(
     yield* sumBilled({ ranges, units: UNITS, filter, groups }),
     ({ group }) => group,
@@ -52,5 +48,5 @@ function* readCosts(window: Window, { filter, groups }: Wanted, rowsMax: number)
       billed: billed.get(group) ?? [],
     };
   });
-  return { window: cut.snapped ?? window, models, rows: range.state };
+  return { window: cut.snapped ?? window, models, rows: state };
 }

@@ -16,10 +16,7 @@ const ROWS_MAX = 200_000;
 const BOUNDS_MAX = 16;
 
 /** `StatsStore.readModelUse`, from cells; what was billed from rows, as far as `findRowRanges` allows. */
-export function* readModelUse(
-  query: ModelUseQuery,
-  { rowsMax = ROWS_MAX }: { readonly rowsMax?: number } = {},
-): Script<ModelUses> {
+export function* readModelUse(query: ModelUseQuery, { rowsMax = ROWS_MAX } = {}): Script<ModelUses> {
   const filter = yield* resolveFilter(query);
   const groups = yield* groupLabelSets(filter, LABELS);
   const cut = yield* cutFiltered(query.window, { filter, groups });
@@ -27,16 +24,13 @@ export function* readModelUse(
   const { bounds } = query;
   const boundCount = bounds.inputOver.length + bounds.minutes.length;
   const most = rowsMax * Math.min(1, BOUNDS_MAX / boundCount);
-  const range = yield* findRowRanges({ cut, window: query.window, filter }, most);
-  const isExact = range.state === "exact";
-  const billed = isExact
-    ? yield* sumBilled({ ranges: range.ranges, units: UNITS, bounds, filter, groups })
-    : [];
+  const { state, ranges } = yield* findRowRanges({ cut, window: query.window, filter }, most);
+  const billed = yield* sumBilled({ ranges, units: UNITS, bounds, filter, groups });
   const billedOf = Map.groupBy(billed, ({ group }) => group);
   const uses = [...Map.groupBy(fold.sums(), ({ group }) => group)].map(([group, sums]): ModelUse => {
     const { requests, unpricedRequests, costPico, units } = toSeriesFigures(sums);
     const [model = null, tier = null, geo = null] = groups.values[group] ?? [];
-    const ofGroup = isExact ? (billedOf.get(group) ?? []).map(toBilledUse) : null;
+    const ofGroup = state === "exact" ? (billedOf.get(group) ?? []).map(toBilledUse) : null;
     return { model: model ?? "", tier, geo, requests, unpricedRequests, costPico, units, billed: ofGroup };
   });
   uses.sort(
@@ -45,7 +39,7 @@ export function* readModelUse(
       compareCodeUnits(left.tier ?? "", right.tier ?? "") ||
       compareCodeUnits(left.geo ?? "", right.geo ?? ""),
   );
-  return { uses, unitCosts: range.state, snapped: cut.snapped, truncated: false };
+  return { uses, unitCosts: state, snapped: cut.snapped, truncated: false };
 }
 
 function toBilledUse({ prices, quantities, costPico, inputTokens, endedAtUs }: BilledSum): BilledUse {

@@ -118,11 +118,11 @@ function* readToolUses(
 ): Script<readonly PlacedTool[] | null> {
   const isUsed = sums.some(({ units }) => TOOL_UNITS.some((unit) => units[UNIT_TABLE[unit].column]));
   if (!isUsed) return [];
-  const range = yield* findRowRanges({ cut, window: query.window, filter }, rowsMax);
-  if (range.state !== "exact") return null;
+  const { state, ranges } = yield* findRowRanges({ cut, window: query.window, filter }, rowsMax);
+  if (state !== "exact") return null;
   const used = [...toBilledMeasures(yield* dialectOf(), TOOL_UNITS).values()].map((sql) => `${sql} > 0`);
   const condition = `AND (${used.join(" OR ")})`;
-  const window = { ranges: range.ranges, units: TOOL_UNITS, condition, stepUs: DAY_US };
+  const window = { ranges, units: TOOL_UNITS, condition, stepUs: DAY_US };
   const billed = yield* sumBilled({ ...window, filter, groups });
   return billed.flatMap(({ group, period, requests, prices, quantities }) =>
     TOOL_UNITS.flatMap((unit): PlacedTool[] => {

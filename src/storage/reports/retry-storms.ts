@@ -39,10 +39,7 @@ interface AttemptRow {
  * `StatsStore.readRetryStorms`: only rows tell what came after what. Of a window with more than `rowsMax` requests its newest
  * hours are read, one at least, which `snapped` says.
  */
-export function* readRetryStorms(
-  query: RetryStormsQuery,
-  { rowsMax = ROWS_MAX }: { readonly rowsMax?: number } = {},
-): Script<RetryStorms> {
+export function* readRetryStorms(query: RetryStormsQuery, { rowsMax = ROWS_MAX } = {}): Script<RetryStorms> {
   const asked = yield* resolveFilter(query);
   // Who left may have been served: nobody knows.
   const filter = { ...asked, results: asked.results.filter(({ outcome }) => outcome !== "cancelled") };

@@ -90,20 +90,22 @@ export function* cutToRows(window: Window, wanted: Wanted): Script<RowsCut> {
 /** Rows that one report may look at one by one: some seconds. */
 const ROWS_MAX = 25_000_000;
 
-/** Counts the requests that arrived in the hours of a range, whatever a filter makes of them. */
-export function* countInHours({ fromUs, toUs }: RawRange): Script<number> {
-  const row = yield* one<{ requests: number | null }>(
-    "SELECT sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ?",
-    [toHour(fromUs), Math.ceil(toUs / HOUR_US)],
-  );
-  return row?.requests ?? 0;
+/** Counts the requests that arrived in the hours of ranges, whatever a filter makes of them. */
+function* countInHours(ranges: readonly RawRange[]): Script<number> {
+  let requests = 0;
+  for (const { fromUs, toUs } of ranges) {
+    const row = yield* one<{ requests: number | null }>(
+      "SELECT sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ?",
+      [toHour(fromUs), Math.ceil(toUs / HOUR_US)],
+    );
+    requests += row?.requests ?? 0;
+  }
+  return requests;
 }
 
 /** Throws `range_too_large` when more than `ROWS_MAX` rows would be looked at: hours that have cells do not count. */
 export function* refuseTooManyRows(ranges: readonly RawRange[]): Script<void> {
-  let rows = 0;
-  for (const range of ranges) rows += yield* countInHours(range);
-  if (rows <= ROWS_MAX) return;
+  if ((yield* countInHours(ranges)) <= ROWS_MAX) return;
   throw new ProxyError(
     "range_too_large",
     `This is counted request by request, ${ROWS_MAX} at most: choose a later since, or a longer bucket or fewer filters.`,
@@ -122,10 +124,11 @@ export function* cutFiltered(window: Window, wanted: Wanted, isByHour = false): 
   return cut;
 }
 
-/** The rows of a window, each once; or why they are not read. */
-type RowRanges =
-  | { readonly state: "exact"; readonly ranges: readonly RawRange[] }
-  | { readonly state: Exclude<RowState, "exact"> };
+/** The rows of a window, each once; none where they are not read, of which `state` tells why. */
+interface RowRanges {
+  readonly state: RowState;
+  readonly ranges: readonly RawRange[];
+}
 
 interface CutWindow {
   readonly cut: WindowCut;
@@ -136,10 +139,9 @@ interface CutWindow {
 /** The rows of a window that was cut, if all are there and their hours have at most `rowsMax` requests. */
 export function* findRowRanges({ cut, window, filter }: CutWindow, rowsMax: number): Script<RowRanges> {
   const ranges = filter.rows === null ? yield* findAllRows(cut, window) : cut.raw;
-  if (ranges === null) return { state: "rows_removed" };
-  let count = 0;
-  for (const range of ranges) count += yield* countInHours(range);
-  return count > rowsMax ? { state: "too_many_requests" } : { state: "exact", ranges };
+  if (ranges === null) return { state: "rows_removed", ranges: [] };
+  const isTooMany = (yield* countInHours(ranges)) > rowsMax;
+  return isTooMany ? { state: "too_many_requests", ranges: [] } : { state: "exact", ranges };
 }
 
 /** Null when retention has removed rows of the window. */

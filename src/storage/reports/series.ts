@@ -44,7 +44,7 @@ type GroupedQuery = Parameters<StatsStore["readGroupedSeries"]>[0];
  */
 export function* readGroupedSeries(
   { grouping, context, ...query }: GroupedQuery,
-  { sumsMax = SUMS_MAX }: { readonly sumsMax?: number } = {},
+  { sumsMax = SUMS_MAX } = {},
 ): Script<EncodedReport> {
   const asked = { ...query, nowUs: context.nowUs };
   refuseTooManyBuckets(asked);
