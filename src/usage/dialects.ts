@@ -216,6 +216,7 @@ const SPEECH: MeterDialect = {
 function addTranscriptionUsage({ usage }: JsonObject, accumulator: UsageAccumulator): boolean {
   if (!isJsonObject(usage)) return false;
   const { type, seconds } = usage;
+  accumulator.addFacts(usage);
   const hasSeconds = type !== "tokens" && accumulator.addQuantity("audio_seconds", seconds);
   const hasTokens = type !== "duration" && accumulator.add(usage);
   return hasSeconds || hasTokens;
@@ -225,14 +226,19 @@ function addTranscriptionUsage({ usage }: JsonObject, accumulator: UsageAccumula
 const COMPLETED_TYPES = ["image_generation.completed", "image_edit.completed"] as const;
 const COMPLETED: ReadonlySet<unknown> = new Set(COMPLETED_TYPES);
 
-/** Generations and edits of images: GPT's tell tokens (`ImagesResponse.Usage`), all others are counted. */
+/**
+ * Generations and edits of images: GPT's tell tokens (`ImagesResponse.Usage`), all others are counted, also where a gateway tells
+ * zeroes of them (LiteLLM): no image is made of no token, and it would be free.
+ */
 const IMAGES: MeterDialect = {
   addUsage({ usage, data }, accumulator) {
-    if (!accumulator.add(usage) && Array.isArray(data)) accumulator.countUntold("images", data.length);
+    accumulator.add(usage);
+    if (Array.isArray(data)) accumulator.countUntold("images", data.length);
   },
   addEventUsage({ type, usage }, accumulator) {
     if (!COMPLETED.has(type)) return false;
-    if (!accumulator.add(usage)) accumulator.countUntold("images", 1);
+    accumulator.add(usage);
+    accumulator.countUntold("images", 1);
     return true;
   },
   endsAnswer: () => false,
@@ -245,10 +251,14 @@ const IMAGES: MeterDialect = {
 /** Rerank is never streamed: an event of a stream tells its error alone. */
 const RERANK: MeterDialect = {
   addUsage(body, accumulator) {
-    // `ApiMetaBilledUnits` and `ApiMetaTokens` of cohere-ai 8.1. Voyage and Jina tell `usage.total_tokens`, all of it input.
+    // `ApiMetaBilledUnits` and `ApiMetaTokens` of cohere-ai 8.1. Voyage and Jina tell `usage.total_tokens`, all of it input, and
+    // OpenRouter search units before it (`CreateRerankUsage` of its SDK).
     const meta = toObject(body["meta"]);
+    const usage = toObject(body["usage"]);
+    accumulator.addFacts(usage);
     if (accumulator.addQuantity("search_units", toObject(meta["billed_units"])["search_units"])) return;
-    if (accumulator.addQuantity("input_tokens", toObject(body["usage"])["total_tokens"])) return;
+    if (accumulator.addQuantity("search_units", usage["search_units"])) return;
+    if (accumulator.addQuantity("input_tokens", usage["total_tokens"])) return;
     accumulator.addQuantity("input_tokens", toObject(meta["tokens"])["input_tokens"]);
   },
   addEventUsage: () => false,

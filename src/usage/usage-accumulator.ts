@@ -1,6 +1,6 @@
 import { type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
-import { isJsonObject } from "./json.ts";
+import { type JsonObject, isJsonObject } from "./json.ts";
 import { readCondition, readCost, type ToldConditions } from "./cost.ts";
 
 /** A member of a usage object, or a member of that member. */
@@ -14,7 +14,8 @@ const PATHS: Path[] = [];
  * gateways fill what they do not know with zeroes. Who says it so: `prompt_tokens` OpenAI and nearly
  * all who speak its dialect, `input_tokens` the messages and responses dialects, `prompt_cache_hit_tokens` DeepSeek,
  * `cached_tokens` Moonshot and Together, `num_cached_tokens` and `prompt_token_details` Mistral, `cache_read_input_tokens`
- * gateways before a messages upstream, `cache_write_tokens` OpenAI from GPT-5.6 on.
+ * gateways before a messages upstream, `cache_write_tokens` OpenAI from GPT-5.6 on, and for the same `cache_creation_input_tokens`
+ * Alibaba's Qwen and `cache_creation_tokens` LiteLLM, both in the details of the prompt.
  */
 const INCLUSIVE_INPUT = toPlaces([["prompt_tokens"]]);
 const OTHER_INPUT = toPlaces([["input_tokens"]]);
@@ -42,6 +43,8 @@ const CACHE_WRITE_1H = toPlaces([["cache_creation", "ephemeral_1h_input_tokens"]
 const WRITTEN_WITHIN = toPlaces([
   ["prompt_tokens_details", "cache_write_tokens"],
   ["input_tokens_details", "cache_write_tokens"],
+  ["prompt_tokens_details", "cache_creation_input_tokens"],
+  ["prompt_tokens_details", "cache_creation_tokens"],
 ]);
 /**
  * Parts of the input and of the output that some vendors sell at prices of their own (`CompletionUsage`,
@@ -123,18 +126,23 @@ export class UsageAccumulator implements ToldConditions {
     return true;
   }
 
-  /** Adds up what is counted where no usage object tells a quantity: images. */
+  /** Adds up what is counted where no usage object tells more than zeroes: images. */
   countUntold(unit: Unit, count: number): void {
     this.#untold = { ...this.#untold, [unit]: (this.#untold?.[unit] ?? 0) + count };
+  }
+
+  /** Takes what a usage object tells beside its numbers. */
+  addFacts(usage: JsonObject): void {
+    this.tier = readCondition(usage["service_tier"]) ?? this.tier;
+    this.speed = readCondition(usage["speed"]) ?? this.speed;
+    this.geo = readCondition(usage["inference_geo"]) ?? this.geo;
+    this.cost = readCost(usage["cost"]) ?? this.cost;
   }
 
   /** Takes what numbers a usage object holds; false when it is none, or holds none that is metered. */
   add(usage: unknown): boolean {
     if (!isJsonObject(usage)) return false;
-    this.tier = readCondition(usage["service_tier"]) ?? this.tier;
-    this.speed = readCondition(usage["speed"]) ?? this.speed;
-    this.geo = readCondition(usage["inference_geo"]) ?? this.geo;
-    this.cost = readCost(usage["cost"]) ?? this.cost;
+    this.addFacts(usage);
     let hasQuantity = false;
     for (let place = 0; place < PATHS.length; place += 1) {
       const path = PATHS[place];
@@ -152,7 +160,7 @@ export class UsageAccumulator implements ToldConditions {
   /** Null when no quantity was reported at all. */
   total(): ReportedUsage | null {
     const reported = this.#numbers === null ? null : this.#toReported(this.#numbers);
-    const told = this.#told ?? (reported === null ? this.#untold : null);
+    const told = this.#told ?? (this.#untold === null || isUsed(reported) ? null : this.#untold);
     if (told === null) return reported;
     return {
       shape: reported?.shape ?? "inclusive",
@@ -193,6 +201,10 @@ export class UsageAccumulator implements ToldConditions {
     const quantities = toQuantities(found);
     return quantities === null ? null : { shape: isExclusive ? "exclusive" : "inclusive", quantities };
   }
+}
+
+function isUsed(reported: ReportedUsage | null): boolean {
+  return reported !== null && Object.values(reported.quantities).some((quantity) => quantity > 0);
 }
 
 const NO_WRITES = { cache_write_tokens: undefined, cache_write_1h_tokens: undefined };

@@ -6,7 +6,7 @@ import { createMeter, type MeterReading } from "#usage/meter.ts";
 
 type DialectName = "chat" | "responses" | "messages";
 
-function readBody(dialect: DialectName, body: object): MeterReading {
+function readBody(dialect: keyof typeof DIALECTS, body: object): MeterReading {
   const meter = createMeter(DIALECTS[dialect], { streamed: false, statusCode: 200 });
   meter.push(Buffer.from(JSON.stringify(body)));
   return meter.finish();
@@ -106,6 +106,22 @@ describe("the cost that a provider tells", () => {
       { total_cost: { total_cost: 1 } },
     ])
       expect(costOf(cost)).toBeUndefined();
+  });
+
+  test.each([
+    ["transcription", { type: "duration", seconds: 3 }],
+    ["transcription", { seconds: 3 }],
+    ["transcription", { type: "tokens", ...TOKENS }],
+    ["images", TOKENS],
+    ["rerank", { search_units: 1, total_tokens: 150 }],
+    ["rerank", {}],
+  ] as const)("stands beside what is told of %s in %j, whatever its unit", (name, usage) => {
+    expect(readBody(name, { usage: { ...usage, cost: 0.001 } }).costReportedPico).toBe(1_000_000_000n);
+    expect(readBody(name, { usage }).costReportedPico).toBeUndefined();
+  });
+
+  test("is none of an answer that only counts", () => {
+    expect(readBody("counting", { usage: { ...TOKENS, cost: 0.001 } }).costReportedPico).toBeUndefined();
   });
 
   test.each(NAMES)("is the last one that a stream of %s told", (name) => {

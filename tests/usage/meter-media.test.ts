@@ -132,6 +132,18 @@ const CASES: readonly [Name, string, unknown, Quantities | null][] = [
   ],
   ["images", "no usage", { created: 1, data: [{ url: "x" }] }, { images: 1 }],
   ["images", "a usage that tells nothing", { data: [IMAGE, IMAGE], usage: {} }, { images: 2 }],
+  [
+    "images",
+    "zeroes of a gateway that knows no tokens",
+    { data: [IMAGE, IMAGE], usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 } },
+    { input_tokens: 0, output_tokens: 0, images: 2 },
+  ],
+  [
+    "images",
+    "a zero beside tokens, and no count",
+    { data: [IMAGE], usage: { input_tokens: 0, output_tokens: 100 } },
+    { input_tokens: 0, output_tokens: 100 },
+  ],
   ["images", "more than two large images", { data: toImages(10) }, { images: 10 }],
   ["images", "a hundred", { data: toImages(100) }, { images: 100 }],
   ["images", "no images", { data: [] }, { images: 0 }],
@@ -147,6 +159,18 @@ const CASES: readonly [Name, string, unknown, Quantities | null][] = [
     "search units before a total of tokens",
     { usage: { total_tokens: 7 }, meta: { billed_units: { search_units: 1 } } },
     { search_units: 1 },
+  ],
+  [
+    "rerank",
+    "OpenRouter's search units before its total of tokens",
+    { results: [], usage: { search_units: 1, total_tokens: 150 } },
+    { search_units: 1 },
+  ],
+  [
+    "rerank",
+    "Cohere's search units before others",
+    { usage: { search_units: 3 }, meta: { billed_units: { search_units: 2 } } },
+    { search_units: 2 },
   ],
   ["rerank", "a total of tokens", { data: [], usage: { total_tokens: 7 } }, { input_tokens: 7 }],
   [

@@ -108,6 +108,17 @@ describe("the shape of a usage", () => {
     },
   );
 
+  test.each(["cache_creation_input_tokens", "cache_creation_tokens"])(
+    "%s in the details of the prompt are cache writes, and no second ones",
+    (name) => {
+      const details = { cached_tokens: 0, [name]: 1494 };
+      const written = { input_tokens: 1600, cached_input_tokens: 0, cache_write_tokens: 1494 };
+      expect(readAll([{ prompt_tokens: 1600, prompt_tokens_details: details }])?.quantities).toEqual(written);
+      const both = { prompt_tokens: 1600, prompt_tokens_details: { ...details, cache_write_tokens: 1494 } };
+      expect(readAll([both])?.quantities).toEqual(written);
+    },
+  );
+
   test("cache writes in details without an input are no usage of their own", () => {
     const details = { prompt_tokens_details: { cache_write_tokens: 400 } };
     expect(readAll([details])).toBeNull();
