@@ -10,7 +10,8 @@ import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { readLimits, toLimitRow } from "./limit-rows.ts";
 import { hintAtPrincipal, hintAtSecret } from "./hints.ts";
-import { apiKeys, limits, relayTokens } from "./tables.ts";
+import { KEYS, RELAY_TOKENS } from "./secrets.ts";
+import { limits, principals } from "./tables.ts";
 
 /** The limits. Within a change memory is as the catalog's lock has found them. */
 export function createLimitStore({ ask, change, memory, isTrusted, current }: CatalogDriver): LimitStore {
@@ -80,24 +81,19 @@ function* readLimit(id: string): Script<Limit> {
 
 const SUBJECTS = {
   principal: {
-    sql: "SELECT id FROM principals WHERE name = ?",
+    table: principals,
+    by: "name",
     missing: "principal_not_found",
     noun: "principal",
     hintAt: hintAtPrincipal,
   },
-  key: {
-    sql: "SELECT id FROM api_keys WHERE id = ?",
-    missing: "key_not_found",
-    noun: "key",
-    hintAt: (id: string) => hintAtSecret(apiKeys, { id }),
-  },
-  relay_token: {
-    sql: "SELECT id FROM relay_tokens WHERE id = ?",
-    missing: "relay_token_not_found",
-    noun: "relay token",
-    hintAt: (id: string) => hintAtSecret(relayTokens, { id }),
-  },
+  key: toSubject(KEYS),
+  relay_token: toSubject(RELAY_TOKENS),
 } as const;
+
+function toSubject({ table, missing, noun }: typeof KEYS) {
+  return { table, by: "id", missing, noun, hintAt: (id: string) => hintAtSecret(table, { id }) };
+}
 
 type OwnedSubject = Extract<NamedSubject, { readonly kind: keyof typeof SUBJECTS }>;
 
@@ -108,8 +104,10 @@ function toTyped(subject: OwnedSubject): string {
 
 function* findSubjectId(subject: NamedSubject): Script<string | null> {
   if (subject.kind === "everybody" || subject.kind === "tag") return null;
-  const { sql, missing, noun } = SUBJECTS[subject.kind];
-  const found = yield* one<{ readonly id: string }>(sql, [toTyped(subject)]);
+  const { table, by, missing, noun } = SUBJECTS[subject.kind];
+  const found = yield* one<{ readonly id: string }>(`SELECT id FROM ${table.name} WHERE ${by} = ?`, [
+    toTyped(subject),
+  ]);
   if (found === null) throw new ProxyError(missing, `No such ${noun}.`, { param: "subject" });
   return found.id;
 }

@@ -20,7 +20,7 @@ import { toLimitChange } from "./limits.ts";
 import type { StoreMemory } from "./memory.ts";
 import { type Owned, removePrincipal, toPrincipalChange, toPrincipalRemoval } from "./principals.ts";
 import { requireSecretPresent } from "./secret-state.ts";
-import { removeKey, selectListed, toSecretChange } from "./secrets.ts";
+import { KEYS, removeSecret, selectListed, toSecretChange } from "./secrets.ts";
 import { apiKeys, limits, oidcSubjects, principals, relayTokens } from "./tables.ts";
 
 /** Principals, keys and limits together with the catalog, for a file of the whole installation. */
@@ -154,7 +154,7 @@ function* applyWrite(write: PeopleWrite, { keyRows, memory, removed }: Found): S
       yield* changed("limit", write.id);
       return;
     case "delete_key":
-      yield* removeKey(write.id, memory.limits());
+      yield* removeSecret(KEYS, write.id, memory.limits());
       return;
     case "delete_principal":
       removed.set(write.id, yield* removePrincipal(write.id, memory.limits()));

@@ -10,7 +10,7 @@ import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { changed } from "./change.ts";
 import { requirePrincipal } from "./principals.ts";
 import { applySecretChange, type ListedSecretRow, toListedSecret, toSecretRow } from "./catalog-rows.ts";
-import { recordChange } from "./audit.ts";
+import { recordChange, recordOne } from "./audit.ts";
 import { hintAtSecret } from "./hints.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { apiKeys, relayTokens, type SecretTable } from "./tables.ts";
@@ -19,38 +19,47 @@ interface SecretKind {
   readonly table: SecretTable;
   readonly remembered: "keys" | "relayTokens";
   readonly kind: "key" | "relay_token";
+  readonly noun: string;
   /** The code of an id that is not there. */
   readonly missing: ErrorCode;
-  readonly noun: string;
-  /** For a principal that has `SECRETS_PER_PRINCIPAL_MAX` of them. */
-  readonly toFull: () => ProxyError;
+  /** The code for a principal that has `SECRETS_PER_PRINCIPAL_MAX` of them. */
+  readonly full: ErrorCode;
 }
 
 export const KEYS: SecretKind = {
   table: apiKeys,
   remembered: "keys",
   kind: "key",
-  ...toRefusals("key", "key_not_found", "too_many_keys"),
+  noun: "key",
+  missing: "key_not_found",
+  full: "too_many_keys",
 };
 
 export const RELAY_TOKENS: SecretKind = {
   table: relayTokens,
   remembered: "relayTokens",
   kind: "relay_token",
-  ...toRefusals("relay token", "relay_token_not_found", "too_many_relay_tokens"),
+  noun: "relay token",
+  missing: "relay_token_not_found",
+  full: "too_many_relay_tokens",
 };
 
 /** API keys or relay tokens. */
 export function createSecretStore(
   { read, ask, change, memory, isTrusted, current }: CatalogDriver,
-  { table, kind, missing, noun, toFull, ...of }: SecretKind,
+  of: SecretKind,
 ): SecretStore {
+  const { table, kind, noun, missing, full } = of;
   const remembered = memory[of.remembered];
-  const toMissing = () => new ProxyError(missing, `No ${noun} has this id.`);
   const hinting = <Result>(filter: SecretFilter, asked: Promise<Result>) =>
     withHint(asked, missing, () => ask(() => hintAtSecret(table, filter)));
-  const limitsOf = (id: string) =>
-    memory.limits().limits.filter(({ subject }) => subject.kind === kind && subject.id === id);
+  const requireListed = function* find({ id, principalId }: SecretFilter): Script<ListedSecretRow> {
+    const isOwn = principalId === undefined ? "" : `AND ${table.name}.principal_id = ?`;
+    const bindings = principalId === undefined ? [id] : [id, principalId];
+    const [found] = yield* selectListed(table, `WHERE ${table.name}.id = ? ${isOwn}`, bindings);
+    if (found === undefined) throw new ProxyError(missing, `No ${noun} has this id.`);
+    return found;
+  };
   return {
     peekByHash: (hash) => (isTrusted() ? remembered.peek(hash) : null),
 
@@ -63,7 +72,11 @@ export function createSecretStore(
       change(function* () {
         const { name: principalName } = yield* requirePrincipal(secret.principalId);
         const owned = yield* count(table, "WHERE principal_id = ?", [secret.principalId]);
-        if (owned >= SECRETS_PER_PRINCIPAL_MAX) throw toFull();
+        if (owned >= SECRETS_PER_PRINCIPAL_MAX)
+          throw new ProxyError(
+            full,
+            `A principal has ${SECRETS_PER_PRINCIPAL_MAX} ${noun}s at most: delete one that is not used.`,
+          );
         yield* insert(table, [toSecretRow(secret)]);
         yield* recordChange(audit, kind, toSecretChange(null, { ...secret, principalName }));
       }),
@@ -81,8 +94,7 @@ export function createSecretStore(
       hinting(
         filter,
         change(function* () {
-          const [found] = yield* selectListed(table, ...toWhere(table, filter));
-          if (found === undefined) throw toMissing();
+          const found = yield* requireListed(filter);
           const { after, columns } = applySecretChange(found, plan);
           yield* update(table, columns, "id = ?", [after.id]);
           yield* recordChange(audit, kind, toSecretChange(toListedSecret(found), after));
@@ -94,24 +106,19 @@ export function createSecretStore(
       hinting(
         filter,
         change(function* () {
-          const [found] = yield* selectListed(table, ...toWhere(table, filter));
-          if (found === undefined) throw toMissing();
-          // Its limits go with it: ON DELETE CASCADE.
-          yield* run(`DELETE FROM ${table.name} WHERE id = ?`, [filter.id]);
-          yield* recordChange(audit, kind, toSecretChange(toListedSecret(found), null));
-          for (const { id } of limitsOf(filter.id)) yield* changed("limit", id);
+          const found = yield* requireListed(filter);
+          yield* removeSecret(of, filter.id, memory.limits());
+          yield* recordOne(audit, toSecretChange(toListedSecret(found), null).change);
         }),
       ),
 
     async findRemoval(filter) {
       await current();
-      const limits = limitsOf(filter.id).map(({ id, name, enabled }) => ({ id, name, enabled }));
+      const limits = listLimits(of, filter.id, memory.limits());
       return hinting(
         filter,
         read(function* () {
-          const [found] = yield* selectListed(table, ...toWhere(table, filter));
-          if (found === undefined) throw toMissing();
-          return { secret: toListedSecret(found), limits };
+          return { secret: toListedSecret(yield* requireListed(filter)), limits };
         }),
       );
     },
@@ -122,14 +129,6 @@ export function toSecretChange(before: ListedSecret | null, after: ListedSecret 
   const told = after ?? before;
   const [was, is] = [before && toSecretFacts(before), after && toSecretFacts(after)];
   return { id: told?.id ?? "", change: toAuditChange(told && toSecretLabel(told), was, is) };
-}
-
-function toWhere(
-  { name }: SecretTable,
-  { id, principalId }: SecretFilter,
-): readonly [where: string, bindings: readonly Binding[]] {
-  if (principalId === undefined) return [`WHERE ${name}.id = ?`, [id]];
-  return [`WHERE ${name}.id = ? AND ${name}.principal_id = ?`, [id, principalId]];
 }
 
 /** With the names of their owners. `rest` is what stands behind the join. */
@@ -146,22 +145,14 @@ export function* selectListed(
   return decode(table, rows);
 }
 
-/** Within a change, an API key with the limits of it, which go by ON DELETE CASCADE. `known`: the limits that it found. */
-export function* removeKey(id: string, { limits }: LimitSet): Script<void> {
-  yield* run("DELETE FROM api_keys WHERE id = ?", [id]);
-  yield* changed("key", id);
-  for (const { id: limitId, subject } of limits)
-    if (subject.kind === "key" && subject.id === id) yield* changed("limit", limitId);
+/** Within a change, a secret with the limits of it, which go by ON DELETE CASCADE. `known`: the limits that it found. */
+export function* removeSecret(of: SecretKind, id: string, known: LimitSet): Script<void> {
+  yield* run(`DELETE FROM ${of.table.name} WHERE id = ?`, [id]);
+  yield* changed(of.kind, id);
+  for (const limit of listLimits(of, id, known)) yield* changed("limit", limit.id);
 }
 
-function toRefusals(noun: string, missing: ErrorCode, full: ErrorCode) {
-  return {
-    missing,
-    noun,
-    toFull: () =>
-      new ProxyError(
-        full,
-        `A principal has ${SECRETS_PER_PRINCIPAL_MAX} ${noun}s at most: delete one that is not used.`,
-      ),
-  };
+function listLimits({ kind }: SecretKind, secretId: string, { limits }: LimitSet) {
+  const own = limits.filter(({ subject }) => subject.kind === kind && subject.id === secretId);
+  return own.map(({ id, name, enabled }) => ({ id, name, enabled }));
 }
