@@ -10,7 +10,7 @@ import { createWorkingCopy, type WorkingCopy } from "#catalog/working-copy.ts";
 import type { CatalogChange, CatalogPlan, CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import type { Unit } from "#kernel/units.ts";
-import { insert } from "#storage/sql/rows.ts";
+import { inParts, insert, removeAnyOf } from "#storage/sql/rows.ts";
 import { all, dialectOf, run, type Script } from "#storage/sql/script.ts";
 import { recordAudit } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
@@ -216,8 +216,6 @@ type RowWrite = Exclude<CatalogWrite, { readonly kind: (typeof PRICE_KINDS)[numb
 /** The key of the one row that tells of the newest load of a feed. */
 const FEED_ROW_ID = 1;
 const REPLACING = { replaces: true };
-/** 20,000 take PostgreSQL some 150 ms on two cores: so many stay far from the limit of a call, also on a busy server. */
-const PRICES_PER_STATEMENT = 5_000;
 
 /**
  * Carries out the steps of a plan, each run of steps of one kind as one statement: a feed of 20,000 prices takes a few, and not
@@ -292,7 +290,10 @@ function* applyRun(steps: readonly RowWrite[]): Script<void> {
       );
       return;
     case "delete_provider":
-      yield* deleteProviders(steps.map(toId));
+      requireFound(
+        "delete_provider",
+        (yield* removeAnyOf(providers, "id", steps.map(toId))) === steps.length,
+      );
       return;
     case "delete_model":
       yield* deleteModels(steps.map(toId));
@@ -308,12 +309,6 @@ function* applyRun(steps: readonly RowWrite[]): Script<void> {
       return;
     case undefined:
   }
-}
-
-function* deleteProviders(ids: readonly string[]): Script<void> {
-  const { isAnyOf } = yield* dialectOf();
-  const deleted = yield* run(`DELETE FROM providers WHERE ${isAnyOf("id", "text")}`, [ids]);
-  requireFound("delete_provider", deleted === ids.length);
 }
 
 /** A model that goes before a name that points at it is a mistake of the plan. */
@@ -338,19 +333,15 @@ interface PriceOutcome {
 
 /** The last step of each name and unit wins: a few statements, however many steps there are. */
 function* applyPrices(outcomes: readonly PriceOutcome[]): Script<void> {
-  for (let start = 0; start < outcomes.length; start += PRICES_PER_STATEMENT) {
-    const part = outcomes.slice(start, start + PRICES_PER_STATEMENT);
-    yield* removePrices(part.filter(({ after }) => after === null));
-    yield* insert(
-      prices,
-      part.flatMap(({ after }) => after ?? []),
-      REPLACING,
-    );
-  }
+  for (const part of inParts(outcomes.filter(({ after }) => after === null))) yield* removePrices(part);
+  yield* insert(
+    prices,
+    outcomes.flatMap(({ after }) => after ?? []),
+    REPLACING,
+  );
 }
 
 function* removePrices(removed: readonly PriceOutcome[]): Script<void> {
-  if (removed.length === 0) return;
   const { toList, toMember } = yield* dialectOf();
   const cells = [0, 1].map((at) => toMember("list.value", at));
   // Materialized: a planner that takes the list for short would read its JSON again for each row of the table.
@@ -389,21 +380,14 @@ function* applyVariants(writes: readonly CatalogWrite[], catalog: CatalogSnapsho
     outcomes.set(name, after);
   }
   const removed = [...outcomes].flatMap(([name, after]) => (after === null ? [name] : []));
-  if (removed.length > 0) {
-    const { isAnyOf } = yield* dialectOf();
-    yield* run(`DELETE FROM price_variants WHERE ${isAnyOf("name", "text")}`, [removed]);
-  }
+  yield* removeAnyOf(priceVariants, "name", removed);
   const lists = [...outcomes.values()].flatMap((after) => after ?? []);
-  for (let start = 0; start < lists.length; start += PRICES_PER_STATEMENT)
-    yield* insert(priceVariants, lists.slice(start, start + PRICES_PER_STATEMENT), REPLACING);
+  yield* insert(priceVariants, lists, REPLACING);
 }
 
 function* applySchedules(writes: readonly CatalogWrite[]): Script<void> {
   const settled = writes.flatMap((write) => (write.kind === "delete_schedule" ? [write.id] : []));
-  if (settled.length > 0) {
-    const { isAnyOf } = yield* dialectOf();
-    yield* run(`DELETE FROM price_schedule WHERE ${isAnyOf("id", "number")}`, [settled]);
-  }
+  yield* removeAnyOf(priceSchedule, "id", settled);
   yield* insert(
     priceSchedule,
     writes.flatMap((write) => (write.kind === "put_schedule" ? [write.schedule] : [])),

@@ -9,7 +9,7 @@ import {
   type Telling,
   type WaitingNotice,
 } from "#notices/store.ts";
-import { count, insert, select } from "#storage/sql/rows.ts";
+import { count, insert, removeAnyOf, select } from "#storage/sql/rows.ts";
 import { all, dialectOf, one, run, type Script } from "#storage/sql/script.ts";
 import type { RowOf } from "#storage/sql/table.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
@@ -50,7 +50,7 @@ function* put(tellings: readonly Telling[], nowUs: number): Script<readonly Wait
   const marks = yield* readMarks(tellings);
   const told = tellings.filter((telling) => isTold(telling, marks, nowUs)).map(({ notice }) => notice);
   const cleared = [...marks].filter(([, untilUs]) => untilUs === null).map(([name]) => name);
-  if (cleared.length > 0) yield* removeMarks(cleared);
+  yield* removeAnyOf(noticeMarks, "name", cleared);
   const waiting = yield* append(told);
   const claims = isShared ? waiting.map(({ sequence }) => toClaim(sequence, nowUs)) : [];
   const set = [...marks].flatMap(([name, untilUs]) => (untilUs === null ? [] : { name, untilUs }));
@@ -105,11 +105,6 @@ function* append(told: readonly Notice[]): Script<readonly WaitingNotice[]> {
   });
 }
 
-function* removeMarks(names: readonly string[]): Script<void> {
-  const { isAnyOf } = yield* dialectOf();
-  yield* run(`DELETE FROM notice_marks WHERE ${isAnyOf("name", "text")}`, [names]);
-}
-
 function* list(): Script<readonly WaitingNotice[]> {
   return toWaiting(yield* select(notices, "ORDER BY sequence"));
 }
@@ -123,8 +118,7 @@ function toWaiting(rows: readonly RowOf<typeof notices>[]): readonly WaitingNoti
 }
 
 function* remove(sequences: readonly number[]): Script<void> {
-  const { isAnyOf } = yield* dialectOf();
-  yield* run(`DELETE FROM notices WHERE ${isAnyOf("sequence", "number")}`, [sequences]);
+  yield* removeAnyOf(notices, "sequence", sequences);
   yield* dropClaims(sequences);
 }
 
@@ -153,8 +147,12 @@ function toClaim(sequence: number, nowUs: number): NoticeMark {
 }
 
 /** Ends the claims to notices that are gone, or that another replica may send. */
-function dropClaims(sequences: readonly number[]): Script<void> {
-  return removeMarks(sequences.map((sequence) => CLAIM + sequence));
+function* dropClaims(sequences: readonly number[]): Script<void> {
+  yield* removeAnyOf(
+    noticeMarks,
+    "name",
+    sequences.map((sequence) => CLAIM + sequence),
+  );
 }
 
 function* listMarks(prefix: string): Script<readonly string[]> {

@@ -6,29 +6,26 @@ import type { EndedPrice } from "#catalog/price-schedule.ts";
 import type { CatalogPicture } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import { count, insert, select } from "#storage/sql/rows.ts";
+import { count, inParts, insert, select } from "#storage/sql/rows.ts";
 import { dialectOf, one, run, type Script } from "#storage/sql/script.ts";
-import type { RowOf } from "#storage/sql/table.ts";
+import type { RowOf, Table } from "#storage/sql/table.ts";
 import { toStoredConditions } from "./codecs.ts";
 import { priceHistory, priceInheritance } from "./tables.ts";
 
 /** The prices that held, a row for each from the moment at which it began to. */
 
-/** Names and rows of one statement, as of the prices. */
-const ROWS_PER_STATEMENT = 5_000;
-
 /** Writes down the prices of before there was a history, and what they were inherited from, once. */
 export function* beginHistory(current: CatalogPicture): Script<void> {
-  if (!(yield* hasHistory())) yield* insertPrices(planFirstHistory(current));
-  if (!(yield* hasInheritance())) yield* insertInheritance(planFirstInheritance(current));
+  if (yield* isEmpty(priceHistory)) yield* insert(priceHistory, planFirstHistory(current));
+  if (yield* isEmpty(priceInheritance)) yield* insertInheritance(planFirstInheritance(current));
 }
 
-function* hasHistory(): Script<boolean> {
-  return (yield* one("SELECT 1 FROM price_history LIMIT 1")) !== null;
+function* isEmpty({ name }: Table): Script<boolean> {
+  return (yield* one(`SELECT 1 FROM ${name} LIMIT 1`)) === null;
 }
 
-function* hasInheritance(): Script<boolean> {
-  return (yield* one("SELECT 1 FROM price_inheritance LIMIT 1")) !== null;
+function insertInheritance(inherited: readonly PriceInheritance[]): Script<void> {
+  return insert(priceInheritance, inherited, { replaces: true });
 }
 
 /** Carries the steps of a change out, within its transaction. */
@@ -38,7 +35,7 @@ export function* recordHistory(
 ): Script<void> {
   yield* endPrices(ended, atUs);
   yield* cutPrices(cut);
-  yield* insertPrices(begun);
+  yield* insert(priceHistory, begun);
   yield* insertInheritance(inherited);
 }
 
@@ -53,22 +50,20 @@ export function* settleHistory({ begun, ended, inherited }: SettledHistory): Scr
   for (const [untilUs, prices] of Map.groupBy(ended, (price) => price.untilUs))
     yield* endPrices(prices, untilUs);
   // The first one first, as all others of the history.
-  yield* insertPrices(begun.toReversed());
+  yield* insert(priceHistory, begun.toReversed());
   yield* insertInheritance(inherited);
 }
 
 function* endPrices(ended: HistorySteps["ended"], atUs: InstantUs): Script<void> {
   const { toList, toMember } = yield* dialectOf();
   const cells = ["name", "unit", "condition"].map((_, at) => toMember("list.value", at));
-  for (let start = 0; start < ended.length; start += ROWS_PER_STATEMENT) {
-    const part = ended.slice(start, start + ROWS_PER_STATEMENT);
+  for (const part of inParts(ended))
     yield* run(
       `WITH gone (name, unit, condition) AS MATERIALIZED (SELECT ${cells.join(", ")} FROM ${toList("text")})
       UPDATE price_history SET until_us = ?
       WHERE until_us IS NULL AND (name, unit, condition) IN (SELECT name, unit, condition FROM gone)`,
       [part.map(({ name, unit, when }) => JSON.stringify([name, unit, toStoredConditions(when)])), atUs],
     );
-  }
 }
 
 /** Nothing that was known is lost: what no longer counts keeps the time in which it did. */
@@ -85,11 +80,6 @@ function* cutPrices(cut: readonly CutPrice[]): Script<void> {
   }
 }
 
-function* insertInheritance(inherited: readonly PriceInheritance[]): Script<void> {
-  for (let start = 0; start < inherited.length; start += ROWS_PER_STATEMENT)
-    yield* insert(priceInheritance, inherited.slice(start, start + ROWS_PER_STATEMENT), { replaces: true });
-}
-
 /** Reads the past of the names that dates may reach; `inherited` is not stored yet. */
 export function* readKnownPast(
   backdated: readonly Backdating[],
@@ -103,11 +93,7 @@ export function* readKnownPast(
     `WHERE superseded_us IS NULL AND (until_us IS NULL OR until_us > ?) AND ${isAnyOf("name", "text")} ORDER BY id`,
     [firstUs, [...new Set([...inheritance.names, ...backdated.map(({ name }) => name)])]],
   );
-  const known = rows.flatMap((row): readonly KnownPrice[] => {
-    const { when } = row;
-    return when === undefined ? [] : [{ ...row, when }];
-  });
-  return { inheritance, prices: Map.groupBy(known, ({ name }) => name) };
+  return { inheritance, prices: Map.groupBy(rows.flatMap(toHeld), ({ name }) => name) };
 }
 
 /** The names of the dates, those that looked for their prices under them, and all under which these did. */
@@ -147,20 +133,10 @@ export function* readRepriced(
   untilUs: InstantUs,
   current: CatalogPicture,
 ): Script<readonly RepricedSpan[]> {
-  const inheritance = (yield* hasInheritance())
-    ? yield* readInheritancePast(backdated, [])
-    : new InheritancePast(planFirstInheritance(current));
+  const inheritance = (yield* isEmpty(priceInheritance))
+    ? new InheritancePast(planFirstInheritance(current))
+    : yield* readInheritancePast(backdated, []);
   return listRepriced(backdated, { inheritance, untilUs });
-}
-
-function* insertPrices(prices: HistorySteps["begun"]): Script<void> {
-  for (let start = 0; start < prices.length; start += ROWS_PER_STATEMENT) {
-    const part = prices.slice(start, start + ROWS_PER_STATEMENT);
-    yield* insert(
-      priceHistory,
-      part.map((price) => Object.assign({ untilUs: null }, price)),
-    );
-  }
 }
 
 /** The prices that held, the newest first; of one name, or of all. */
@@ -169,7 +145,7 @@ export function* listHeldPrices(
   { limit, offset }: Page,
   current: CatalogPicture,
 ): Script<Paged<HeldPrice>> {
-  if (!(yield* hasHistory())) {
+  if (yield* isEmpty(priceHistory)) {
     const first = listFirst(current)
       .filter((price) => name === null || price.name === name)
       .toSorted((left, right) => right.fromUs - left.fromUs);
@@ -194,7 +170,7 @@ export function* readHeldPrices(
   names: readonly string[] | null,
   current: CatalogPicture,
 ): Script<ReadonlyMap<string, readonly HeldPrice[]>> {
-  if (!(yield* hasHistory())) {
+  if (yield* isEmpty(priceHistory)) {
     const wanted = names === null ? null : new Set(names);
     return Map.groupBy(
       listFirst(current).filter(({ name }) => wanted?.has(name) !== false),
@@ -214,7 +190,6 @@ function listFirst(current: CatalogPicture): readonly HeldPrice[] {
 }
 
 /** A row whose conditions this version cannot read is none of its prices. */
-function toHeld(row: RowOf<typeof priceHistory>): readonly HeldPrice[] {
-  const { when } = row;
+function toHeld({ when, ...row }: RowOf<typeof priceHistory>): readonly KnownPrice[] {
   return when === undefined ? [] : [{ ...row, when }];
 }

@@ -78,6 +78,15 @@ function toValue({ codec }: Column, cell: unknown): unknown {
   return cell === null || typeof cell === "string" ? codec.read(cell) : undefined;
 }
 
+/** 20,000 prices take PostgreSQL some 150 ms on two cores: so many stay far from the limit of a call, also on a busy server. */
+const ROWS_PER_STATEMENT = 5_000;
+
+/** Rows in parts, each for a statement of its own. */
+export function* inParts<Row>(rows: readonly Row[]): Generator<readonly Row[]> {
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT)
+    yield rows.slice(start, start + ROWS_PER_STATEMENT);
+}
+
 /**
  * Inserts rows in their order, however many there are. With `replaces`, each is written over the one that has its key, and
  * two rows of one call must not have the same. What the database gives out (`numbered`) is not in a row.
@@ -89,17 +98,27 @@ export function* insert<Of extends Table>(
 ): Script<void> {
   if (rows.length === 0) return;
   const columns = Object.entries(table.columns).filter(([, { isNumbered }]) => isNumbered !== true);
-  const cells = rows.map((row) =>
-    columns.map(([property, column]) => toCell(column, Reflect.get(row, property))),
-  );
-  yield* insertRows(
-    {
-      table: table.name,
-      columns: columns.map(([, { name, type }]) => [`"${name}"`, type] as const),
-      ending: replaces ? toReplacing(table) : "",
-    },
-    cells,
-  );
+  const target = {
+    table: table.name,
+    columns: columns.map(([, { name, type }]) => [`"${name}"`, type] as const),
+    ending: replaces ? toReplacing(table) : "",
+  };
+  const toCells = (row: NewRow<Of>) =>
+    columns.map(([property, column]) => toCell(column, Reflect.get(row, property)));
+  for (const part of inParts(rows)) yield* insertRows(target, part.map(toCells));
+}
+
+/** Deletes the rows that have one of some values in a column; returns how many there were. */
+export function* removeAnyOf(
+  table: Table,
+  property: string,
+  values: readonly string[] | readonly number[],
+): Script<number> {
+  if (values.length === 0) return 0;
+  const { isAnyOf } = yield* dialectOf();
+  const { name, type } = columnOf(table, property);
+  const isMet = isAnyOf(`"${name}"`, type === "text" ? "text" : "number");
+  return yield* run(`DELETE FROM ${table.name} WHERE ${isMet}`, [values]);
 }
 
 /** A row to be inserted: what may be NULL may be absent. */
