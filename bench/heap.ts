@@ -45,6 +45,9 @@ const HELD_BYTES = 2 * EVENT.length * 10;
 /** From then on a request is one that lasts, and its caller is watched (`LASTING_MS_MIN`). */
 const LASTING_MS = 150;
 
+/** The writer Worker has committed by then what came before: its part is resident. */
+const WRITTEN_MS = 500;
+
 /** True for one of requests that wait, counted behind a full collection. */
 export function isOpen(scene: SceneName): boolean {
   return scene.startsWith("open");
@@ -65,6 +68,7 @@ export async function measure(name: ServerName, scene: SceneName, requests: numb
   const contender = name === "bare" ? toBare(probed) : toLockport([...BUN, SOURCE], name, probed);
   const server = await contender.start(upstream.origin);
   const read = async (): Promise<Count> => {
+    await Bun.sleep(WRITTEN_MS);
     rmSync(file, { force: true });
     process.kill(server.pid ?? 0, isOpen(scene) ? "SIGUSR1" : "SIGUSR2");
     while (!existsSync(file)) await Bun.sleep(5);

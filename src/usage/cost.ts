@@ -256,14 +256,17 @@ function hasDetail(quantities: Quantities): boolean {
 /** Quantities as reports count them: each unit with its details, such as the input with what was written to a cache. */
 export function normaliseUsage(usage: ReportedUsage): ReportQuantities {
   const disjoint = toDisjointQuantities(usage);
-  return byUnit(REPORT_UNITS, (unit) => {
-    let sum = disjoint[unit];
-    for (const detail of DETAILS_OF[unit] ?? []) {
-      const quantity = disjoint[detail];
-      if (quantity !== undefined) sum = (sum ?? 0) + quantity;
-    }
-    return sum;
-  });
+  return byUnit(REPORT_UNITS, (unit) => sumDetails(disjoint, unit));
+}
+
+/** The quantity of a report's unit among those that have each token once. */
+export function sumDetails(disjoint: Quantities, unit: ReportUnit): number | undefined {
+  let sum = disjoint[unit];
+  for (const detail of DETAILS_OF[unit] ?? []) {
+    const quantity = disjoint[detail];
+    if (quantity !== undefined) sum = (sum ?? 0) + quantity;
+  }
+  return sum;
 }
 
 /** The member that tells the service tier; some providers do so in every event of a stream. */

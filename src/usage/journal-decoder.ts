@@ -7,6 +7,7 @@ import {
   type UsageFigures,
   type UsageManner,
   CHECKSUM_BYTES,
+  QUANTITY_MAX,
   decodeJournalLine,
   isWhole,
 } from "./journal-line.ts";
@@ -26,15 +27,19 @@ type DecodedLine =
   | { readonly kind: "run" }
   | { readonly kind: "definition" }
   | { readonly kind: "watermark"; readonly number: number }
-  | { readonly kind: "begin"; readonly sequence: number; readonly begun: Begun }
-  | {
-      readonly kind: "end";
-      readonly sequence: number;
-      readonly ending: UsageFigures;
-      /** One object for all ends that name the same. */
-      readonly manner: UsageManner;
-    }
+  | BegunLine
+  | EndedLine
   | { readonly kind: "settle"; readonly settlement: Settlement };
+
+/** One object says it all: some thousands of lines are read at once. */
+type BegunLine = Begun & { readonly kind: "begin"; readonly sequence: number };
+
+interface EndedLine extends UsageFigures {
+  readonly kind: "end";
+  readonly sequence: number;
+  /** One object for all ends that name the same. */
+  readonly manner: UsageManner;
+}
 
 type SpelledBegin = Extract<JournalEntry, { readonly kind: "begin" }>;
 type SpelledEnd = Extract<JournalEntry, { readonly kind: "end" }>;
@@ -93,8 +98,14 @@ export class JournalDecoder {
     const { sequence, arrivedAtUs, streamed, dimensions: named, isBackground = false } = entry;
     const dimensions = typeof named === "number" ? this.#dimensions.get(named) : named;
     if (dimensions === undefined) return null;
-    const begun = { arrivedAtUs, streamed, dimensions, ...(isBackground && { isBackground }) };
-    return { kind: "begin", sequence, begun };
+    return {
+      kind: "begin",
+      sequence,
+      arrivedAtUs,
+      streamed,
+      dimensions,
+      ...(isBackground && { isBackground }),
+    };
   }
 
   #lookUpEnd({ sequence, ending, prices: named }: SpelledEnd): DecodedLine | null {
@@ -103,7 +114,7 @@ export class JournalDecoder {
     const { statusCode, outcome, errorKind, failure, unpriced, usage, tier, geo } = ending;
     const shape = usage?.shape ?? null;
     const manner = { statusCode, outcome, errorKind, failure, unpriced, shape, tier, geo, prices };
-    return { kind: "end", sequence, ending, manner };
+    return { kind: "end", sequence, manner, ...ending };
   }
 
   #decodeBegin(line: JournalLine): DecodedLine | null {
@@ -114,7 +125,9 @@ export class JournalDecoder {
     return {
       kind: "begin",
       sequence: sequence ?? 0,
-      begun: { arrivedAtUs: toArrival(arrivedAtUs), streamed: streamed === 1, dimensions },
+      arrivedAtUs: toArrival(arrivedAtUs),
+      streamed: streamed === 1,
+      dimensions,
     };
   }
 
@@ -129,20 +142,18 @@ export class JournalDecoder {
     return {
       kind: "end",
       sequence: sequence ?? 0,
-      ending: {
-        statusCode,
-        outcome,
-        errorKind,
-        failure,
-        tier,
-        geo,
-        durationUs: toDuration(durationUs),
-        timeToFirstByteUs: timeToFirstByteUs === null ? null : toDuration(timeToFirstByteUs),
-        usage: shape === null ? null : { shape, quantities: this.#toQuantities(count) },
-        costPico,
-        unpriced,
-      },
       manner,
+      statusCode,
+      outcome,
+      errorKind,
+      failure,
+      tier,
+      geo,
+      durationUs: toDuration(durationUs),
+      timeToFirstByteUs: timeToFirstByteUs === null ? null : toDuration(timeToFirstByteUs),
+      usage: shape === null ? null : { shape, quantities: this.#toQuantities(count) },
+      costPico,
+      unpriced,
     };
   }
 
@@ -151,7 +162,7 @@ export class JournalDecoder {
     for (let index = END_NUMBERS; index < count; index += 1) {
       const unit = UNITS[index - END_NUMBERS];
       const quantity = this.#numbers[index] ?? null;
-      if (unit !== undefined && quantity !== null) quantities[unit] = quantity;
+      if (unit !== undefined && quantity !== null) quantities[unit] = Math.min(quantity, QUANTITY_MAX);
     }
     return quantities;
   }

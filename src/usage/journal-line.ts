@@ -348,6 +348,12 @@ export function toShape(value: unknown): UsageShape | null {
   return USAGE_SHAPES.find((shape) => shape === value) ?? null;
 }
 
+/**
+ * A greater quantity is nonsense that an upstream has told. Sums of it would leave the range of doubles, which PostgreSQL
+ * answers with an error: the batch would fail for good, and later every report of its rows.
+ */
+export const QUANTITY_MAX = 1e290;
+
 type Members = ReadonlyMap<string, unknown>;
 
 export function toMembers(value: unknown): Members | null {
@@ -359,7 +365,7 @@ export function toMembers(value: unknown): Members | null {
 export function toQuantities(members: Members): Quantities {
   return byUnit(UNITS, (unit) => {
     const quantity = members.get(unit);
-    return typeof quantity === "number" && quantity >= 0 ? quantity : undefined;
+    return typeof quantity === "number" && quantity >= 0 ? Math.min(quantity, QUANTITY_MAX) : undefined;
   });
 }
 

@@ -1,4 +1,7 @@
+import { heapStats } from "bun:jsc";
 import { afterEach, expect, test } from "bun:test";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
@@ -7,7 +10,12 @@ import { createIngress } from "#http/ingress/v1.ts";
 import { Drain } from "#http/door/connections.ts";
 import { createArrivals } from "#kernel/ids.ts";
 import { createSystemClock } from "#kernel/clock.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
+import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
+import { ENDING, LineEncoder, SUBJECT } from "../ledger/usage.ts";
 import { apiKey } from "../storage/support.ts";
+import { makeFolder } from "../support/folder.ts";
+import { openSqliteWriter } from "../support/sqlite-writer.ts";
 import { CHAT, COMPLETION } from "../forward/harness.ts";
 import { startPair, stopPairs } from "../forward/pair.ts";
 
@@ -154,3 +162,48 @@ test.each(ALLOCATED)(
   },
   60_000,
 );
+
+function countHeap(): { readonly objects: number; readonly bytes: number } {
+  const { heapCapacity, objectTypeCounts } = heapStats();
+  return { objects: Object.values(objectTypeCounts).reduce((sum, of) => sum + of), bytes: heapCapacity };
+}
+
+/** A seventh above what is seen. */
+const EVENT_OBJECTS_MAX = 15;
+const EVENT_BYTES_MAX = 830;
+
+test("the writer makes no more of an event than its begin, its end, their sums and its row need", () => {
+  const folder = makeFolder();
+  const databasePath = join(folder.path, "usage.db");
+  prepareUsageDatabase(databasePath);
+  const database = openForWriting(databasePath);
+  database.run("PRAGMA synchronous = OFF");
+  const writer = openSqliteWriter({ database, journalDirectory: folder.path, onDamage: () => undefined });
+  const encoder = new LineEncoder();
+  const usage = { shape: "inclusive", quantities: { input_tokens: 21, output_tokens: 8 } } as const;
+  let sequence = 0;
+  const writeEvents = (count: number) => {
+    const lines = Array.from({ length: count }, () => {
+      const subject = { ...SUBJECT, arrivedAtUs: SUBJECT.arrivedAtUs + (sequence += 1) };
+      return [encoder.begin(1, sequence, subject), encoder.end(1, sequence, { ...ENDING, usage })];
+    });
+    appendFileSync(segmentPath(folder.path, 1), Buffer.concat(lines.flat()));
+    Bun.gc(true);
+    const before = countHeap();
+    while (writer.writeBatch());
+    const after = countHeap();
+    return {
+      objects: (after.objects - before.objects) / count,
+      bytes: (after.bytes - before.bytes) / count,
+    };
+  };
+  // Until all of it is compiled.
+  for (let round = 0; round < 8; round += 1) writeEvents(2_000);
+  const { objects, bytes } = writeEvents(2_000);
+  writer.close();
+  folder.remove();
+  expect(objects).toBeLessThan(EVENT_OBJECTS_MAX);
+  // A count in which something was collected would show nothing.
+  expect(objects).toBeGreaterThan(EVENT_OBJECTS_MAX / 3);
+  expect(bytes).toBeLessThan(EVENT_BYTES_MAX);
+});

@@ -95,10 +95,7 @@ function read(...lines: readonly Buffer[]): readonly unknown[] {
     const decoded = decoder.decode(cursor);
     if (decoded?.kind === "definition") continue;
     if (decoded?.kind !== "end") found.push(decoded);
-    else {
-      const { ending } = decoded;
-      found.push({ ...decoded, ending: { ...ending, costPico: ending.costPico?.toString() ?? null } });
-    }
+    else found.push({ ...decoded, costPico: decoded.costPico?.toString() ?? null });
   }
   return found;
 }

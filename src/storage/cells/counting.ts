@@ -1,7 +1,8 @@
-import { UNIT_COLUMNS } from "#kernel/units.ts";
+import { type Quantities, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { dialectOf, insert, type InsertTarget, run, type Script } from "#storage/sql/script.ts";
-import { isUnmetered } from "#usage/event.ts";
+import { sumDetails, toDisjointQuantities } from "#usage/cost.ts";
+import { isUnmetered, NOTHING_USED } from "#usage/event.ts";
 import { toDay, toHour } from "./calendar.ts";
 import { lowerLastSeen, type TakenKey } from "./last-seen.ts";
 import { BANDS, CELL_MEASURES, HOUR_MEASURES, isNullable, type Measure, toAddingSql } from "./measures.ts";
@@ -23,15 +24,21 @@ export function* countChanges(changes: readonly LaneChange[]): Script<void> {
   const [hours, cells, carried] = [new Sums(HOUR_TOTAL), new Sums(OPEN_CELL), new Sums(CARRIED_TOTAL)];
   const outcomeOf = new Map<Key, Key>();
   const takenKeys: TakenKey[] = [];
+  // Filled in anew for each of some thousand events.
+  const counts: Value[] = COUNTS.map(() => null);
   for (const { lane, added, taken } of changes) {
     const count = (event: CountedEvent, sign: 1 | -1) => {
       const { id, combination, result, ending } = event;
-      const [hour, arrivedDay, endedDay] = [toHour(id), toDay(id), toDay(id + ending.durationUs)];
-      const values = COUNTS.map((toValue) => toValue(event));
+      const hour = toHour(id);
+      const arrivedDay = toDay(id);
+      const endedDay = toDay(id + ending.durationUs);
+      const disjoint = toDisjointQuantities(ending.usage ?? NOTHING_USED);
+      for (let index = 0; index < COUNTS.length; index += 1)
+        counts[index] = COUNTS[index]?.(event, disjoint) ?? null;
       outcomeOf.set(result, ending.outcome);
-      cells.add([hour, combination, result, lane], values, sign);
+      cells.add([hour, combination, result, lane], counts, sign);
       if (endedDay !== arrivedDay)
-        carried.add([endedDay, arrivedDay, combination, result, lane], values, sign);
+        carried.add([endedDay, arrivedDay, combination, result, lane], counts, sign);
       if (sign === -1) takenKeys.push({ hour, combination, result, lane });
     };
     for (const event of taken) count(event, -1);
@@ -101,7 +108,8 @@ const COST_CHANGES = new Map<string, (typeof COST_MEASURES)[keyof typeof COST_ME
 const HOURS_PER_DAY = 24;
 
 type Value = number | null;
-type Counted = (event: CountedEvent) => Value;
+/** `disjoint`: what the event used, each token once. */
+type Counted = (event: CountedEvent, disjoint: Quantities) => Value;
 
 const SECOND_US = 1e6;
 /** Where the time bands begin, and the last one ends (decisions, "Reports"). */
@@ -116,7 +124,10 @@ const COUNT_OF = new Map<string, Counted>([
   ["unmetered_requests", ({ ending }) => (isUnmetered(ending) ? 1 : 0)],
   ["cost_hi", ({ cost }) => cost?.hi ?? 0],
   ["cost_lo", ({ cost }) => cost?.lo ?? 0],
-  ...UNIT_COLUMNS.map((column, unit): [string, Counted] => [column, ({ amounts }) => amounts[unit] ?? null]),
+  ...REPORT_UNITS.map((unit): [string, Counted] => {
+    const { column, scale } = UNIT_TABLE[unit];
+    return [column, (_, disjoint) => toMultiple(sumDetails(disjoint, unit), scale)];
+  }),
   ["cost_reported_requests", ({ costReported }) => (costReported === null ? 0 : 1)],
   ["cost_reported_hi", ({ costReported }) => costReported?.hi ?? 0],
   ["cost_reported_lo", ({ costReported }) => costReported?.lo ?? 0],
@@ -132,6 +143,11 @@ const COUNTS = CELL_MEASURES.map(({ name }) => {
   if (count === undefined) throw new Error(`nothing is known of the measure ${name}`);
   return count;
 });
+
+function toMultiple(quantity: number | undefined, scale: number): Value {
+  if (quantity === undefined) return null;
+  return scale === 1 ? quantity : Math.round(quantity * scale);
+}
 
 /** A table of totals. Where there are lanes, replicas write no row of each other. */
 interface TotalTable {
@@ -175,7 +191,8 @@ interface Row {
 /** The sums that a transaction adds to the rows of a table of totals. */
 class Sums {
   readonly #table: TotalTable;
-  readonly #rows = new Map<string, Row>();
+  /** By the third key from the end, the label set or the hour, which few rows share: a look-up makes no text of all keys. */
+  readonly #rows = new Map<Key | undefined, Row[]>();
   readonly #last: number;
 
   constructor(table: TotalTable) {
@@ -185,14 +202,7 @@ class Sums {
 
   /** Adds the values of an event, or takes them out; the first ones are those of the table's measures. */
   add(keys: readonly Key[], values: readonly Value[], sign: 1 | -1 = 1): void {
-    const { measures } = this.#table;
-    const name = keys.join(" ");
-    let row = this.#rows.get(name);
-    if (row === undefined) {
-      row = { keys, values: measures.map(({ adds }) => (isNullable(adds) ? null : 0)) };
-      this.#rows.set(name, row);
-    }
-    const sums = row.values;
+    const sums = this.#findOrOpen(keys).values;
     for (let index = 0; index < sums.length; index += 1) {
       const value = values[index] ?? null;
       // Nothing reported and nothing reported stay nothing; a zero counts as reported.
@@ -203,12 +213,23 @@ class Sums {
     }
   }
 
-  rows(): Iterable<Row> {
-    return this.#rows.values();
+  #findOrOpen(keys: readonly Key[]): Row {
+    const place = keys.at(-3);
+    const alike = this.#rows.get(place) ?? [];
+    for (const row of alike) if (compareKeys(row.keys, keys) === 0) return row;
+    const { measures } = this.#table;
+    const row = { keys, values: measures.map(({ adds }) => (isNullable(adds) ? null : 0)) };
+    this.#rows.set(place, alike);
+    alike.push(row);
+    return row;
+  }
+
+  rows(): readonly Row[] {
+    return [...this.#rows.values()].flat();
   }
 
   *store(): Script<void> {
-    const rows = [...this.#rows.values()].sort(({ keys: one }, { keys: other }) => compareKeys(one, other));
+    const rows = this.rows().toSorted(({ keys: one }, { keys: other }) => compareKeys(one, other));
     const highs = this.#table.measures.flatMap(({ adds }, index) => (adds === "high" ? [index] : []));
     const counted = this.#table.measures.flatMap(({ adds }, index) => (adds === "counted" ? [index] : []));
     for (const { values } of rows) {
@@ -226,13 +247,14 @@ class Sums {
     const { toLane } = yield* dialectOf();
     const { name, keys } = this.#table;
     const isRow = keys.map(([key]) => `${key === "lane" ? toLane(name) : key} = ?`).join(" AND ");
-    for (const row of this.#rows.values())
+    for (const row of this.rows())
       yield* run(`DELETE FROM ${name} WHERE ${isRow} AND requests = 0`, row.keys);
   }
 }
 
 function compareKeys(one: readonly Key[], other: readonly Key[]): number {
-  for (const [index, key] of one.entries()) {
+  for (let index = 0; index < one.length; index += 1) {
+    const key = one[index] ?? 0;
     const against = other[index] ?? key;
     if (key !== against) return key < against ? -1 : 1;
   }

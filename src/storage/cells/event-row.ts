@@ -1,6 +1,7 @@
 import { byUnit, type Pico, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import type { ColumnTypes } from "#storage/sql/script.ts";
+import { NOTHING_USED } from "#usage/event.ts";
 import type { UsageFigures } from "#usage/journal-line.ts";
 import { joinCost, type SplitCost } from "./sums.ts";
 
@@ -56,28 +57,24 @@ interface StoredEvent {
   readonly costReported: SplitCost | null;
 }
 
-export function toEventRow({
-  id,
-  combination,
-  eventClass,
-  ending,
-  cost,
-  costReported,
-}: StoredEvent): (number | string | null)[] {
-  const quantities = ending.usage?.quantities ?? {};
-  return [
-    id,
-    combination,
-    eventClass,
-    ending.durationUs,
-    ending.timeToFirstByteUs,
-    cost?.hi ?? null,
-    cost?.lo ?? null,
-    quantities.input_tokens ?? null,
-    quantities.output_tokens ?? null,
-    quantities.cached_input_tokens ?? null,
-    toOtherUnits(quantities, costReported),
-  ];
+export type EventRow = (number | string | null)[];
+
+/** `row` is filled in, and may be one of before. */
+export function toEventRow(event: StoredEvent, row: EventRow = []): EventRow {
+  const { ending, cost, costReported } = event;
+  const quantities = ending.usage?.quantities ?? NOTHING_USED.quantities;
+  row[0] = event.id;
+  row[1] = event.combination;
+  row[2] = event.eventClass;
+  row[3] = ending.durationUs;
+  row[4] = ending.timeToFirstByteUs;
+  row[5] = cost?.hi ?? null;
+  row[6] = cost?.lo ?? null;
+  row[7] = quantities.input_tokens ?? null;
+  row[8] = quantities.output_tokens ?? null;
+  row[9] = quantities.cached_input_tokens ?? null;
+  row[10] = toOtherUnits(quantities, costReported);
+  return row;
 }
 
 function toOtherUnits(quantities: Quantities, costReported: SplitCost | null): string | null {

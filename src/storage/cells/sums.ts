@@ -1,8 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { REPORT_UNITS, UNIT_COLUMNS, UNIT_TABLE } from "#kernel/units.ts";
 import type { UsageFigures } from "#usage/journal-line.ts";
-import type { ReportedUsage } from "#usage/event.ts";
-import { normaliseUsage } from "#usage/cost.ts";
 
 /** 10^9 pico: the seam of the two halves of an amount. */
 export const COST_SEAM = 1_000_000_000;
@@ -23,23 +20,6 @@ export interface CountedEvent {
   readonly cost: SplitCost | null;
   /** The cost that its provider told. */
   readonly costReported: SplitCost | null;
-  readonly amounts: Amounts;
-}
-
-/** The quantities of a usage that reports count, in the order of UNIT_COLUMNS and in their multiples; null for what was not reported. */
-export type Amounts = readonly (number | null)[];
-
-const NO_AMOUNTS: Amounts = UNIT_COLUMNS.map(() => null);
-
-export function toAmounts(usage: ReportedUsage | null): Amounts {
-  if (usage === null) return NO_AMOUNTS;
-  const quantities = normaliseUsage(usage);
-  return REPORT_UNITS.map((unit) => {
-    const quantity = quantities[unit];
-    const { scale } = UNIT_TABLE[unit];
-    if (quantity === undefined) return null;
-    return scale === 1 ? quantity : Math.round(quantity * scale);
-  });
 }
 
 export function splitCost(costPico: number | bigint | null): SplitCost | null {

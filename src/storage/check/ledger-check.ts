@@ -136,7 +136,7 @@ function readJournalEnds(
     const entry = decoder.decode(line);
     if (entry === null) damagedLines += 1;
     else if (entry.kind === "run") begun.clear();
-    else if (entry.kind === "begin") begun.set(entry.sequence, entry.begun);
+    else if (entry.kind === "begin") begun.set(entry.sequence, entry);
     else if (entry.kind === "end") {
       const begin = begun.get(entry.sequence);
       begun.delete(entry.sequence);
@@ -146,8 +146,8 @@ function readJournalEnds(
       else {
         committed += 1;
         // A pending event may have become another one: its settlement may be in the journal of another replica.
-        if (entry.ending.usage?.shape !== "pending")
-          keep(arrivals, begin.arrivedAtUs, hasCosts ? entry.ending : { ...entry.ending, costPico: null });
+        if (entry.usage?.shape !== "pending")
+          keep(arrivals, begin.arrivedAtUs, hasCosts ? entry : { ...entry, costPico: null });
       }
     }
   };

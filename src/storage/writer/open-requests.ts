@@ -12,12 +12,6 @@ import type { SegmentReader } from "#storage/journal/segment-reader.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
 
-interface OpenRequest {
-  readonly begun: Begun;
-  /** Kept in the table as well, because the position has left its segment. */
-  isStored: boolean;
-}
-
 const OPEN_REQUESTS = {
   table: "open_request",
   columns: [
@@ -34,7 +28,9 @@ const OPEN_REQUESTS = {
  */
 export class OpenRequests {
   readonly #lane: number;
-  readonly #requests = new Map<number, OpenRequest>();
+  readonly #requests = new Map<number, Begun>();
+  /** Those of them that are kept in the table as well, because the position has left their segment. */
+  readonly #stored = new Set<number>();
   #isEmptied = false;
   readonly #dropped: number[] = [];
   readonly #added = new Map<number, Uint8Array>();
@@ -69,7 +65,7 @@ export class OpenRequests {
       readonly position: JournalPosition;
     },
   ): boolean {
-    this.#requests.clear();
+    this.#clear();
     decoder.startSegment();
     for (const stored of storedLines) {
       const line = new LineCursor(Buffer.from(stored));
@@ -83,10 +79,10 @@ export class OpenRequests {
    * their ends. They would be cut off, and counted again.
    */
   *endRecorded(): Script<void> {
-    const begins = [...this.#requests].filter(([, { isStored }]) => !isStored);
-    const arrivals = begins.map(([, { begun }]) => begun.arrivedAtUs);
+    const begins = [...this.#requests].filter(([sequence]) => !this.#stored.has(sequence));
+    const arrivals = begins.map(([, { arrivedAtUs }]) => arrivedAtUs);
     const recorded = yield* findRecorded(this.#lane, arrivals);
-    for (const [sequence, { begun }] of begins) if (recorded.has(begun.arrivedAtUs)) this.end(sequence);
+    for (const [sequence, { arrivedAtUs }] of begins) if (recorded.has(arrivedAtUs)) this.end(sequence);
   }
 
   /** Stores what has changed. Begins are added last: they are those that are open when a batch ends. */
@@ -111,44 +107,47 @@ export class OpenRequests {
 
   begin(sequence: number, begun: Begun): void {
     // A second begin tells what its answer told: the model, or that it is in the background. The first is gone.
-    if (this.#requests.get(sequence)?.isStored === true) this.#dropped.push(sequence);
-    this.#requests.set(sequence, { begun, isStored: false });
+    if (this.#stored.delete(sequence)) this.#dropped.push(sequence);
+    this.#requests.set(sequence, begun);
   }
 
   /** True when a request is open that arrived then. */
   has(arrivedAtUs: InstantUs): boolean {
-    for (const { begun } of this.#requests.values()) if (begun.arrivedAtUs === arrivedAtUs) return true;
+    for (const begun of this.#requests.values()) if (begun.arrivedAtUs === arrivedAtUs) return true;
     return false;
   }
 
   /** The begin of a request that has ended now; null when none is open under this number. */
   end(sequence: number): Begun | null {
-    const request = this.#requests.get(sequence);
-    if (request === undefined) return null;
+    const begun = this.#requests.get(sequence);
+    if (begun === undefined) return null;
     this.#requests.delete(sequence);
-    if (request.isStored) this.#dropped.push(sequence);
-    return request.begun;
+    if (this.#stored.delete(sequence)) this.#dropped.push(sequence);
+    return begun;
   }
 
   /** All that are open, which are none afterwards. */
   takeAll(): readonly Begun[] {
-    const begun = [...this.#requests.values()].map((request) => request.begun);
-    this.#requests.clear();
+    const begun = [...this.#requests.values()];
+    this.#clear();
     this.#isEmptied = true;
     return begun;
   }
 
   /** Called for a batch with which the position leaves its segment. */
   leaveSegment(): void {
-    for (const [sequence, request] of this.#requests) {
-      if (request.isStored) continue;
+    for (const [sequence, begun] of this.#requests) {
+      if (this.#stored.has(sequence)) continue;
       // Spelled out: what its number means is told by the segment that is left.
-      this.#added.set(
-        sequence,
-        Buffer.from(encodeJournalLine({ kind: "begin", sequence, ...request.begun })),
-      );
-      request.isStored = true;
+      const line = encodeJournalLine({ ...begun, kind: "begin", sequence });
+      this.#added.set(sequence, Buffer.from(line));
+      this.#stored.add(sequence);
     }
+  }
+
+  #clear(): void {
+    this.#requests.clear();
+    this.#stored.clear();
   }
 
   #recallSegment(reader: SegmentReader, decoder: JournalDecoder, until: JournalPosition): boolean {
@@ -169,11 +168,14 @@ export class OpenRequests {
 
   #recall(decoder: JournalDecoder, line: JournalLine, isStored: boolean): void {
     const entry = decoder.decode(line);
-    if (entry?.kind === "run") this.#requests.clear();
+    if (entry?.kind === "run") this.#clear();
     else if (entry?.kind === "begin") {
-      const wasStored = this.#requests.get(entry.sequence)?.isStored ?? false;
-      this.#requests.set(entry.sequence, { begun: entry.begun, isStored: isStored || wasStored });
-    } else if (entry?.kind === "end") this.#requests.delete(entry.sequence);
+      this.#requests.set(entry.sequence, entry);
+      if (isStored) this.#stored.add(entry.sequence);
+    } else if (entry?.kind === "end") {
+      this.#requests.delete(entry.sequence);
+      this.#stored.delete(entry.sequence);
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import type { EventOrigin } from "#kernel/ids.ts";
 import { countChanges } from "#storage/cells/counting.ts";
 import { EVENT_COLUMNS, readCostReported, toEventRow } from "#storage/cells/event-row.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
-import { type CountedEvent, joinCost, splitCost, toAmounts } from "#storage/cells/sums.ts";
+import { type CountedEvent, joinCost, splitCost } from "#storage/cells/sums.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
 import {
   type FoundEvent,
@@ -221,7 +221,6 @@ function toUnsettled({
     cost: null,
     // Told before the answer has ended, or it has no usage.
     costReported: splitCost(readCostReported({ other_units }) ?? null),
-    amounts: toAmounts(null),
   };
 }
 

@@ -313,11 +313,11 @@ function decodeBatch(
       const damage = { lines: damagedLines, tornBytes: 0 };
       return { events, settlements, watermark: entry.number, next, hasMore: true, damage };
     } else if (entry.kind === "begin") {
-      open.begin(entry.sequence, entry.begun);
+      open.begin(entry.sequence, entry);
     } else if (entry.kind === "end") {
       const begun = open.end(entry.sequence);
       if (begun === null) damagedLines += 1;
-      else events.push(toEnded(begun, entry.ending, entry.manner));
+      else events.push(toEnded(begun, entry, entry.manner));
     } else if (entry.kind === "settle") {
       settlements.push(entry.settlement);
     }

@@ -1,6 +1,6 @@
 import { Database, type Statement } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
-import { EVENT_COLUMNS, GIVEN_REQUEST, toEventRow } from "#storage/cells/event-row.ts";
+import { EVENT_COLUMNS, type EventRow, GIVEN_REQUEST, toEventRow } from "#storage/cells/event-row.ts";
 import { maintain, type MaintenanceStep } from "#storage/cells/maintenance.ts";
 import type { MaintenancePass } from "#storage/cells/retention.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
@@ -166,11 +166,14 @@ function* forgetDeletedKeys(kept: readonly string[]): Script<boolean> {
 
 /** The request log. Only within the writer's transaction. */
 class EventRows {
-  readonly #add: Statement<unknown, (number | string | null)[]>;
+  /** Takes a row as one value: spread, each would be copied twice on its way. */
+  readonly #add: { run(row: EventRow): { readonly changes: number } };
   readonly #replace: Statement<unknown, (number | null)[]>;
   readonly #giveRequest: Statement<unknown, [number]>;
   readonly #takeRequest: Statement<unknown, [number]>;
-  #clash = { arrivedAtUs: -1, nextId: 0 };
+  readonly #row: EventRow = [];
+  #arrivedAtUs = -1;
+  #nextId = 0;
 
   constructor(database: Database) {
     this.#replace = database.prepare(
@@ -182,18 +185,21 @@ class EventRows {
     this.#takeRequest = toOthers(GIVEN_REQUEST.remove);
     const names = EVENT_COLUMNS.map(([name]) => name).join(", ");
     const values = EVENT_COLUMNS.map(() => "?").join(", ");
-    this.#add = database.prepare(`INSERT INTO event (${names}) VALUES (${values}) ON CONFLICT DO NOTHING`);
+    this.#add = database.prepare<unknown, never[]>(
+      `INSERT INTO event (${names}) VALUES (${values}) ON CONFLICT DO NOTHING`,
+    );
   }
 
   /** Returns the id it got: its arrival, or the next that is free. */
   add(event: EndedEvent): InstantUs {
     const { arrivedAtUs } = event;
     // Many at one instant (a coarse clock) start where the last of them ended.
-    let id = this.#clash.arrivedAtUs === arrivedAtUs ? this.#clash.nextId : arrivedAtUs;
-    const row = toEventRow(event);
+    let id = this.#arrivedAtUs === arrivedAtUs ? this.#nextId : arrivedAtUs;
+    const row = toEventRow(event, this.#row);
     row[0] = id;
-    while (this.#add.run(...row).changes === 0) row[0] = id += 1;
-    this.#clash = { arrivedAtUs, nextId: id + 1 };
+    while (this.#add.run(row).changes === 0) row[0] = id += 1;
+    this.#arrivedAtUs = arrivedAtUs;
+    this.#nextId = id + 1;
     return id;
   }
 
@@ -212,6 +218,6 @@ class EventRows {
 
   /** Forgets what a rolled back transaction has added. */
   clear(): void {
-    this.#clash = { arrivedAtUs: -1, nextId: 0 };
+    this.#arrivedAtUs = -1;
   }
 }
