@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { StatsStore } from "#stats/store.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { takeInstallation } from "#storage/postgres/move/target.ts";
-import { readFrom } from "#storage/postgres/report-connection.ts";
+import { readFrom } from "#storage/postgres/connection/drive.ts";
 import { toScript } from "#storage/reports/reports.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { openInstallationSource } from "#storage/sqlite/move/source.ts";

@@ -1,13 +1,13 @@
-import { type Log, SILENT_LOG } from "#kernel/log.ts";
-import { type LocalParts, openInstallation } from "#storage/installation.ts";
+import { SILENT_LOG } from "#kernel/log.ts";
+import { openInstallation } from "#storage/installation.ts";
 import { findSchemaAge, migrate } from "./connection/migrate.ts";
 import { findLedger } from "./ledger/ledger.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
-import type { DataPlace, OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
+import type { OpenOptions } from "#storage/engine.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { createCatalogStores } from "#storage/catalog/stores.ts";
-import { rotateSecret as rotate } from "#storage/catalog/rotation.ts";
+import { rotateSecret } from "#storage/catalog/rotation.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive } from "#storage/postgres/connection/drive.ts";
 import { createPostgresDriver, toReadingDriver } from "./catalog-driver.ts";
@@ -24,13 +24,47 @@ export const postgresEngine = openInstallation({
     const { serve } = await import("./serve.ts");
     return serve(options, held);
   },
-  openLocal,
-  rotateSecret,
+  /** Replicas have followed when a change returns. */
+  async openLocal(options, opened) {
+    const postgres = opened.use(await connectCommand(options));
+    await requireCurrent(postgres);
+    await drive(postgres, requireOwnSecret(options.secrets, "the database"));
+    const { secrets, log, clock } = options;
+    const memory = new StoreMemory({ secrets, log, clock, hasAllSecrets: false });
+    const freshness = toGuest(postgres, options, memory);
+    await freshness.refreshed();
+    const driver = createPostgresDriver({ postgres, memory, freshness });
+    return {
+      reading: createCatalogStores(toReadingDriver(driver)),
+      forWriting: async () => createCatalogStores(driver),
+      findUnreadable: () => drive(postgres, findUnreadableRows()),
+      // The reports share the connection, which is closed after them.
+      ledger: findLedger({ dataDir: options.dataDir, target: toTarget(options) }, async () => ({
+        ...postgres,
+        [Symbol.asyncDispose]: async () => {},
+      })),
+    };
+  },
+  async rotateSecret(options) {
+    await using postgres = await connectCommand(options);
+    await requireCurrent(postgres);
+    const { secrets, next, revokesKeys, clock } = options;
+    // This process has done it itself: that the secret key was rotated is no news of it.
+    const memory = new StoreMemory({ secrets, log: SILENT_LOG, clock, hasAllSecrets: false });
+    return await toGuest(postgres, options, memory).change(() =>
+      rotateSecret({ secrets, next, revokesKeys }),
+    );
+  },
   async findCatalogAge(place) {
     await using postgres = await connectCommand({ ...place, log: SILENT_LOG });
     return await findSchemaAge(postgres);
   },
-  makeCatalog,
+  async makeCatalog(options) {
+    await using postgres = await connectCommand(options);
+    const watch = { log: options.log, purposes: [PURPOSES.command.purpose] };
+    await withLockWatch(postgres, watch, () => migrate(postgres));
+    await drive(postgres, requireOwnSecret(options.secrets, "the database"));
+  },
   findLedger: (place) =>
     findLedger({ dataDir: place.dataDir, target: toTarget(place) }, () =>
       connectCommand({ ...place, log: SILENT_LOG }),
@@ -38,50 +72,8 @@ export const postgresEngine = openInstallation({
 });
 
 /** Connects a command beside the replicas. Throws SetupError and DatabaseUnreachableError. */
-export function connectCommand(
-  place: Pick<DataPlace, "database"> & { readonly log: Log },
-): Promise<Postgres> {
+function connectCommand(place: Pick<OpenOptions, "database" | "log">): Promise<Postgres> {
   return openPostgres({ target: toTarget(place), ...PURPOSES.command, log: place.log });
-}
-
-/** See `StorageEngine.openLocal`. Replicas have followed when a change returns. */
-export async function openLocal(options: OpenOptions, opened: AsyncDisposableStack): Promise<LocalParts> {
-  const postgres = opened.use(await connectCommand(options));
-  await requireCurrent(postgres);
-  await drive(postgres, requireOwnSecret(options.secrets, "the database"));
-  const { secrets, log, clock } = options;
-  const memory = new StoreMemory({ secrets, log, clock, hasAllSecrets: false });
-  const freshness = toGuest(postgres, options, memory);
-  await freshness.refreshed();
-  const driver = createPostgresDriver({ postgres, memory, freshness });
-  return {
-    reading: createCatalogStores(toReadingDriver(driver)),
-    forWriting: async () => createCatalogStores(driver),
-    findUnreadable: () => drive(postgres, findUnreadableRows()),
-    // The reports share the connection, which is closed after them.
-    ledger: findLedger({ dataDir: options.dataDir, target: toTarget(options) }, async () => ({
-      ...postgres,
-      [Symbol.asyncDispose]: async () => {},
-    })),
-  };
-}
-
-/** See `StorageEngine.makeCatalog`. */
-export async function makeCatalog(options: OpenOptions): Promise<void> {
-  await using postgres = await connectCommand(options);
-  const watch = { log: options.log, purposes: [PURPOSES.command.purpose] };
-  await withLockWatch(postgres, watch, () => migrate(postgres));
-  await drive(postgres, requireOwnSecret(options.secrets, "the database"));
-}
-
-/** See `StorageEngine.rotateSecret`. */
-export async function rotateSecret(options: RotateOptions): Promise<Rotation> {
-  await using postgres = await connectCommand(options);
-  await requireCurrent(postgres);
-  const { secrets, next, revokesKeys, clock } = options;
-  // This process has done it itself: that the secret key was rotated is no news of it.
-  const memory = new StoreMemory({ secrets, log: SILENT_LOG, clock, hasAllSecrets: false });
-  return await toGuest(postgres, options, memory).change(() => rotate({ secrets, next, revokesKeys }));
 }
 
 /** Throws SetupError unless the schema is there and is this version's. */

@@ -15,7 +15,7 @@ import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
 
 import { readSummary } from "#storage/reports/summary.ts";
 import { readUpstreamDays } from "#storage/reports/reconcile.ts";
-import { readFrom } from "#storage/postgres/report-connection.ts";
+import { readFrom } from "#storage/postgres/connection/drive.ts";
 import { readFrom as readFromSqlite } from "#storage/sqlite/drive.ts";
 import { arbitraryCase, CONTEXT, openUsages } from "../../ledger/reports.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "../../ledger/usage.ts";

@@ -43,16 +43,14 @@ export class StatementError extends StepRefusedError {
   /** The SQLSTATE, such as `23505` for a unique violation, `40001` and `40P01` for conflicts, `57014` for the time limit. */
   readonly code: string;
   readonly isPassing: boolean;
-  /** The name of the constraint; null where none was violated. */
-  readonly constraint: string | null;
 
+  /** `constraint`: its name; null where none was violated. */
   constructor(code: string, constraint: string | null) {
     const passing = PASSING_SENTENCES[code] ?? PASSING_SENTENCES[code.slice(0, 2)];
     const place = constraint === null ? "" : `, ${constraint}`;
     super(`${passing ?? "PostgreSQL refused a statement"} (SQLSTATE ${code}${place}).`);
     this.code = code;
     this.isPassing = passing !== undefined;
-    this.constraint = constraint;
   }
 }
 

@@ -4,13 +4,11 @@ import { findCertificates } from "#kernel/fields.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { DataPlace, PostgresDatabase } from "#storage/engine.ts";
 
-/** Where the data is. `url` holds a password: it is never logged and in no error. */
-export interface PostgresTarget {
-  /** `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…`; `?host=/folder` is the folder of a unix socket. */
-  readonly url: string;
-  /** Holds all tables; made by the first start when it is missing. */
-  readonly schema: string;
-}
+/**
+ * Where the data is: `url` is `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…`, where `?host=/folder` is the
+ * folder of a unix socket. It holds a password: it is never logged and in no error.
+ */
+export type PostgresTarget = Pick<PostgresDatabase, "url" | "schema">;
 
 /** The address of a target in the driver's words. Every field but `path` is given: the driver would take one that is missing from the environment. */
 export interface Address {

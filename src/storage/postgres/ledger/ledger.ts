@@ -13,7 +13,7 @@ import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts
 import { findSchemaAge } from "#storage/postgres/connection/migrate.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
-import { readFrom } from "#storage/postgres/report-connection.ts";
+import { readFrom } from "#storage/postgres/connection/drive.ts";
 import type { WriterPlace } from "./postgres-writer-worker.ts";
 import { RecordedBatches } from "./recorded-batches.ts";
 import {

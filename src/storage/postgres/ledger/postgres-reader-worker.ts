@@ -2,7 +2,7 @@ import { SILENT_LOG } from "#kernel/log.ts";
 import { serveReader } from "#storage/threads/reader-server.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
-import { readFrom } from "#storage/postgres/report-connection.ts";
+import { readFrom } from "#storage/postgres/connection/drive.ts";
 import type { ReaderPlace } from "./ledger.ts";
 
 /** While a report runs the connection beside it is tried this often, so that a network partition is noticed. */
