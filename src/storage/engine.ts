@@ -6,7 +6,7 @@ import type { SharedAttempts } from "#identity/attempts.ts";
 import type { UsedStates } from "#identity/sso-state.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
-import type { SecretBox, Keyring } from "#kernel/crypto.ts";
+import type { Keyring } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitBoard } from "#limits/open-elsewhere.ts";
 import type { LimitLedger, LimitSum } from "#limits/limit-sums.ts";
@@ -17,6 +17,7 @@ import type { RepricingStore } from "#stats/repricing.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges, StorageHealth } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
+import type { Rotation, SecretRotation } from "./catalog/rotation.ts";
 import type { UnreadableRow } from "./catalog/unreadable.ts";
 import type { Limit } from "#limits/limit.ts";
 
@@ -120,21 +121,8 @@ export interface OpenOptions extends DataPlace {
   readonly onUnconfirmed?: () => () => void;
 }
 
-export interface RotateOptions extends OpenOptions {
-  readonly next: SecretBox;
-  /** Deletes all API keys and relay tokens as well, and forgets former secrets. */
-  readonly revokesKeys: boolean;
-}
-
-/** The counts of what a rotation has changed. */
-export interface Rotation {
-  /** Credentials of providers that were sealed anew. */
-  readonly credentials: number;
-  /** Sessions that were ended. */
-  readonly sessions: number;
-  /** API keys and relay tokens that were deleted. */
-  readonly revokedKeys: number;
-}
+export type RotateOptions = OpenOptions & SecretRotation;
+export type { Rotation };
 
 export interface ServeOptions extends OpenOptions {
   readonly ledgerSync: LedgerSync;

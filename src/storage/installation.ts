@@ -94,14 +94,8 @@ function openServer(driver: EngineDriver, options: ServeOptions): Promise<Storag
       await leaving;
     });
     return {
+      ...stores,
       ...usage,
-      audit: stores.audit,
-      identity: stores.identity,
-      catalog: stores.catalog,
-      limits: stores.limits,
-      people: stores.people,
-      notices: stores.notices,
-      responses: stores.responses,
       ...shared,
       ledgerGauges: () => usage.gauges(),
       health: () => health(usage),

@@ -20,12 +20,18 @@ export interface SecretRotation {
   readonly revokesKeys: boolean;
 }
 
+/** The counts of what a rotation has changed. */
+export interface Rotation {
+  /** Credentials of providers that were sealed anew. */
+  readonly credentials: number;
+  /** Sessions that were ended. */
+  readonly sessions: number;
+  /** API keys and relay tokens that were deleted. */
+  readonly revokedKeys: number;
+}
+
 /** Makes `next` the catalog's secret, as one change (`StorageEngine.rotateSecret`). */
-export function* rotateSecret({
-  secrets,
-  next,
-  revokesKeys,
-}: SecretRotation): Script<{ credentials: number; sessions: number; revokedKeys: number }> {
+export function* rotateSecret({ secrets, next, revokesKeys }: SecretRotation): Script<Rotation> {
   requirePresent(yield* readSecretState(), secrets);
   const state = toNextState({ secrets, next }, revokesKeys);
   const credentials = yield* resealCredentials({ secrets, next });

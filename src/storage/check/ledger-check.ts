@@ -85,18 +85,19 @@ function* readEnds(journal: LedgerJournal, isLast: boolean): Script<JournalEnds>
 }
 
 function* checkJournal(ends: JournalEnds, findings: LedgerFinding[], lane: number | null): Script<void> {
-  const { damagedLines: rows, hasPosition } = ends;
-  const where = "journal";
-  if (rows > 0) findings.push({ where, what: "damaged lines", rows, expected: 0, stored: rows });
-  if (!hasPosition)
-    findings.push({
-      where,
-      what: "segments that end where the database goes on",
-      rows: 1,
-      expected: 1,
-      stored: 0,
-    });
-  yield* compareEnds(ends, findings, lane);
+  const add = (what: string, figures: Pick<LedgerFinding, "rows" | "expected" | "stored">) => {
+    if (figures.rows > 0) findings.push({ where: "journal", what, ...figures });
+  };
+  const { damagedLines, hasPosition } = ends;
+  add("damaged lines", { rows: damagedLines, expected: 0, stored: damagedLines });
+  add("segments that end where the database goes on", {
+    rows: hasPosition ? 0 : 1,
+    expected: 1,
+    stored: 0,
+  });
+  const { expected, missing, doubled } = yield* compareEnds(ends, lane);
+  add("ends that are no event", { rows: missing, expected, stored: expected - missing });
+  add("ends that are more than one event", { rows: doubled, expected, stored: expected + doubled });
 }
 
 /** Further segments are counted and not read: so many wait only where the writer has been failing for long. */
@@ -206,11 +207,7 @@ function toKey(figures: readonly (number | bigint | null)[]): string {
  * Looks for each committed end among the events: it is there as often as the journal says. `lane`: of the journal, where
  * events of others lie beside its own.
  */
-function* compareEnds(
-  { arrivals, hasCosts }: JournalEnds,
-  findings: LedgerFinding[],
-  lane: number | null,
-): Script<void> {
+function* compareEnds({ arrivals, hasCosts }: JournalEnds, lane: number | null) {
   const prunedUs = yield* readPrunedBefore();
   const wanted = new Map<string, Cluster[]>();
   for (const [key, arrivalsUs] of arrivals) {
@@ -245,11 +242,7 @@ function* compareEnds(
     missing += Math.max(0, ends - found);
     doubled += Math.max(0, found - ends);
   }
-  const add = (what: string, rows: number, stored: number) => {
-    if (rows > 0) findings.push({ where: "journal", what, rows, expected, stored });
-  };
-  add("ends that are no event", missing, expected - missing);
-  add("ends that are more than one event", doubled, expected + doubled);
+  return { expected, missing, doubled };
 }
 
 interface EventFigures {

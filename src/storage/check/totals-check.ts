@@ -1,5 +1,5 @@
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
-import type { LedgerFinding } from "#storage/engine.ts";
+import type { LedgerCheck, LedgerCheckOptions, LedgerFinding } from "#storage/engine.ts";
 import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
 import {
   type Cells,
@@ -19,17 +19,7 @@ import { readFirstWholeDay } from "#storage/cells/retention.ts";
 const DAY_MS = DAY_US / 1000;
 const HOURS = 24;
 
-export interface TotalsCheckOptions {
-  /** From 0 to 1. */
-  readonly onShare: (share: number) => void;
-  readonly signal: AbortSignal;
-}
-
-export interface TotalsChecked {
-  readonly events: number;
-  /** Rows of earlier events were removed: before it, only totals are compared with totals. */
-  readonly rowsFromUs: number;
-}
+export type TotalsCheckOptions = Pick<LedgerCheckOptions, "onShare" | "signal">;
 
 /**
  * Compares the totals of hours and days with the rows that they are of, as far as these are there, hours with days, and days
@@ -38,7 +28,7 @@ export interface TotalsChecked {
 export function* checkTotals(
   findings: LedgerFinding[],
   { onShare, signal }: TotalsCheckOptions,
-): Script<TotalsChecked> {
+): Script<Pick<LedgerCheck, "events" | "rowsFromUs">> {
   const firstDay = yield* readFirstWholeDay();
   const days = yield* all<{ day: number }>(
     `SELECT DISTINCT at AS day FROM cells WHERE period = 1 UNION SELECT DISTINCT hour / ${HOURS} FROM open_cell

@@ -85,41 +85,31 @@ interface PricedGroup extends FigureLabels {
   readonly spans: readonly PriceSpan[];
 }
 
+interface RepricerParts {
+  readonly terms: RepricingTerms;
+  readonly classes: ReadonlyMap<number, EventClass>;
+  readonly groups: LabelGroups;
+  readonly sql: string;
+  readonly rowsMax: number;
+  readonly bindings: readonly Binding[];
+  /** A byte for each result, by its id less one: 0 for one that is not chosen. */
+  readonly results: Uint8Array;
+}
+
 /**
  * Prices events again by some terms and hands each on whose prices change: the figures of a plan and what is written are made of
  * the same changes.
  */
 export class Repricer {
-  readonly #terms: RepricingTerms;
-  readonly #classes: ReadonlyMap<number, EventClass>;
-  readonly #groups: LabelGroups;
+  readonly #parts: RepricerParts;
   readonly #priced: readonly (PricedGroup | null)[];
-  readonly #sql: string;
-  readonly #rowsMax: number;
-  readonly #bindings: readonly Binding[];
-  /** A byte for each result, by its id less one: 0 for one that is not chosen. */
-  readonly #results: Uint8Array;
   /** Prices are a few objects that the terms hold. */
   readonly #keyOf = new Map<AppliedPrices, string>();
   readonly #byRequestOf = new Map<AppliedPrices, boolean>();
   readonly #freeOf = new Map<AppliedPrices, AppliedPrices>();
 
-  private constructor(parts: {
-    readonly terms: RepricingTerms;
-    readonly classes: ReadonlyMap<number, EventClass>;
-    readonly groups: LabelGroups;
-    readonly sql: string;
-    readonly rowsMax: number;
-    readonly bindings: readonly Binding[];
-    readonly results: Uint8Array;
-  }) {
-    this.#terms = parts.terms;
-    this.#classes = parts.classes;
-    this.#groups = parts.groups;
-    this.#sql = parts.sql;
-    this.#rowsMax = parts.rowsMax;
-    this.#bindings = parts.bindings;
-    this.#results = parts.results;
+  private constructor(parts: RepricerParts) {
+    this.#parts = parts;
     const pricesOf = new Map(parts.terms.prices);
     const modelsAlone = new Set(parts.terms.history?.models);
     this.#priced = parts.groups.values.map((values) => {
@@ -171,31 +161,28 @@ export class Repricer {
     endUs: InstantUs,
     onChange: (change: EventChange) => void,
   ): Script<PricedStretch> {
+    const { terms, classes, groups, sql, rowsMax, bindings, results } = this.#parts;
     const dayEndUs = Math.min((toDay(fromUs) + 1) * DAY_US, endUs);
-    let rows = yield* all<EventRow>(this.#sql, [...this.#bindings, fromUs, dayEndUs]);
+    let rows = yield* all<EventRow>(sql, [...bindings, fromUs, dayEndUs]);
     let untilUs = dayEndUs;
     const last = rows.at(-1);
-    if (rows.length === this.#rowsMax && last !== undefined) {
+    if (rows.length === rowsMax && last !== undefined) {
       // Other lanes may have more of the last instant.
       untilUs = last.id;
       rows = rows.filter(({ id }) => id < untilUs);
     }
     let eventCount = 0;
     for (const row of rows) {
-      const groupId = this.#groups.groupOf[row.combination] ?? NOT_CHOSEN;
-      const former = this.#classes.get(row.manner);
-      if (groupId === NOT_CHOSEN || former === undefined || !this.#isResultChosen(former)) continue;
-      if (row.id + row.duration_us > this.#terms.plannedAtUs) continue;
+      const groupId = groups.groupOf[row.combination] ?? NOT_CHOSEN;
+      const former = classes.get(row.manner);
+      if (groupId === NOT_CHOSEN || former === undefined || !results[former.result - 1]) continue;
+      if (row.id + row.duration_us > terms.plannedAtUs) continue;
       eventCount += 1;
       const group = this.#priced[groupId] ?? null;
       const change = group === null ? null : this.#toChange(row, group, former);
       if (change !== null) onChange(change);
     }
     return { untilUs, eventCount };
-  }
-
-  #isResultChosen({ result }: EventClass): boolean {
-    return (this.#results[result - 1] ?? 0) > 0;
   }
 
   #toChange(row: EventRow, group: PricedGroup, former: EventClass): EventChange | null {
@@ -212,7 +199,7 @@ export class Repricer {
     if (group.shape === null ? billed.requests === undefined : isNothing(billed)) return null;
     const prices = told.requests !== undefined && !isByRequest ? this.#withoutFee(chosen) : chosen;
     const before = priceDisjoint(told, former.prices);
-    if (this.#terms.isUnpricedOnly && !before.unpriced) return null;
+    if (this.#parts.terms.isUnpricedOnly && !before.unpriced) return null;
     const after = priceDisjoint(billed, prices);
     const cost = splitCost(after.costPico);
     const pricesKey = this.#toKey(prices);

@@ -51,6 +51,13 @@ export interface LedgerOptions {
   readonly retentionDays: number | null;
 }
 
+/** A server's time with the ledger. Each start has the next number; who finds a higher one than its own writes no more. */
+export interface ServerRun {
+  readonly number: number;
+  /** True: the server before may still be running, since it held its lock on another file, and has not said that it ended. */
+  readonly isOvertaking: boolean;
+}
+
 /** The engine's own parts of a ledger. */
 export interface LedgerParts {
   /** The folder of the segments, made unless it is there. */
@@ -61,11 +68,7 @@ export interface LedgerParts {
   readonly readerUrl: URL;
   /** The position up to which the journal is in the database. */
   readonly committed: JournalPosition;
-  readonly run: {
-    readonly number: number;
-    /** True when the server before may still be running. */
-    readonly isOvertaking: boolean;
-  };
+  readonly run: ServerRun;
   readonly recorded: RecordedOrder;
   /**
    * Lists the files to look after beside the journal, `lockFile` among them. `restoreDatabase` puts the file of the database

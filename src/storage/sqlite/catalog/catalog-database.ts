@@ -1,15 +1,12 @@
 import { Database } from "bun:sqlite";
-import type { Clock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
-import type { Keyring } from "#kernel/crypto.ts";
-import type { Log } from "#kernel/log.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { readSecretState, requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { createCatalogStores } from "#storage/catalog/stores.ts";
 import { findUnreadableRows, type UnreadableRow } from "#storage/catalog/unreadable.ts";
-import type { CatalogStores, DatabaseAge } from "#storage/engine.ts";
+import type { CatalogStores, DatabaseAge, OpenOptions } from "#storage/engine.ts";
 import { tryLockDataFolder } from "#storage/files/folder-lock.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { drive } from "#storage/sqlite/drive.ts";
@@ -26,12 +23,8 @@ import { type CatalogFile, createCatalogFile } from "./catalog-file.ts";
 import { createLogSync } from "./log-sync.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-export interface CatalogDatabaseOptions {
+export interface CatalogDatabaseOptions extends Pick<OpenOptions, "secrets" | "clock" | "log"> {
   readonly path: string;
-  /** Its check value is remembered by a new database, and compared with by an existing one. It follows the file's secrets. */
-  readonly secrets: Keyring;
-  readonly clock: Clock;
-  readonly log: Log;
   /**
    * For a server, on whose thread requests wait: another process's writes are looked for once per turn of the event loop,
    * and commits are synced away from the thread.

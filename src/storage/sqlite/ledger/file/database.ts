@@ -4,6 +4,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { hasFile, openSqlite, withReader } from "#storage/sqlite/file/open.ts";
+import type { ServerRun } from "#storage/threads/ledger.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, listMissingColumns, toMissingTables } from "./schema.ts";
 
 /** Where the Workers find usage.db. */
@@ -162,13 +163,6 @@ function createSchema(database: Database, path: string): void {
   } finally {
     if (database.inTransaction) database.run("ROLLBACK");
   }
-}
-
-/** A server's time with the ledger. Each start has the next number; who finds a higher one than its own writes no more. */
-export interface ServerRun {
-  readonly number: number;
-  /** True: the server before may still be running, since it held its lock on another file, and has not said that it ended. */
-  readonly isOvertaking: boolean;
 }
 
 /** Begins a run. `lockFile` tells the file whose lock this server holds from any other. Throws SetupError. */
