@@ -3,6 +3,7 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError, type Precondition } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import type { Page, Paged } from "#kernel/page.ts";
+import { toTagKey } from "#kernel/tags.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { NONE_USED } from "./limit-counter.ts";
 import type { LimitRefusals, LimitUse } from "./limit-entry.ts";
@@ -34,6 +35,8 @@ interface LimitOwner {
   readonly principalId: string;
   readonly keyIds: readonly string[];
   readonly relayTokenIds: readonly string[];
+  /** The pairs that are fixed on it, its keys or its relay tokens: requests have them, whatever they are sent with. */
+  readonly fixedTags: readonly string[];
 }
 
 export interface LimitAdmin {
@@ -146,7 +149,7 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
         const uses = values.map((value) => limits.book.findUse(limit.id, value, nowUs));
         uses.sort((one, other) => (one.amount < other.amount ? 1 : one.amount > other.amount ? -1 : 0));
         const state = toState(limit, uses);
-        return [limit.each?.kind === "key" ? state : { ...state, top: [] }];
+        return [limit.each?.kind === "principal" ? { ...state, top: [] } : state];
       });
     },
   };
@@ -169,9 +172,10 @@ function isOf({ subject }: Limit, wanted: NamedSubject): boolean {
   }
 }
 
-/** A limit of a tag holds for requests, not for callers: it would tell of others. */
-function holdsFor({ subject, each }: Limit, { principalId, keyIds, relayTokenIds }: LimitOwner): boolean {
-  if (each?.kind === "tag") return false;
+/** A limit of a tag holds for the requests that are sent with it, and for a caller only where the tag is fixed. */
+function holdsFor({ subject, each }: Limit, owner: LimitOwner): boolean {
+  const { principalId, keyIds, relayTokenIds, fixedTags } = owner;
+  if (each?.kind === "tag" && !fixedTags.some((pair) => toTagKey(pair) === each.key)) return false;
   switch (subject.kind) {
     case "everybody":
       return true;
@@ -182,12 +186,13 @@ function holdsFor({ subject, each }: Limit, { principalId, keyIds, relayTokenIds
     case "relay_token":
       return relayTokenIds.includes(subject.id);
     default:
-      return false;
+      return fixedTags.includes(subject.pair);
   }
 }
 
 /** Null: all that it holds for share one amount. */
-function toOwnValues({ each }: Limit, { principalId, keyIds }: LimitOwner): readonly string[] | null {
+function toOwnValues({ each }: Limit, owner: LimitOwner): readonly string[] | null {
   if (each === null) return null;
-  return each.kind === "key" ? keyIds : [principalId];
+  if (each.kind === "tag") return owner.fixedTags.filter((pair) => toTagKey(pair) === each.key);
+  return each.kind === "key" ? owner.keyIds : [owner.principalId];
 }

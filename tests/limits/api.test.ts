@@ -348,4 +348,48 @@ describe("what was used is told exactly", () => {
     expect(text).not.toContain('"refused"');
     for (const { id } of made) await world.admin("DELETE", `/limits/${id}`);
   });
+
+  test("to a caller the limits of tags that are fixed on it or on its keys, and not of those that it sends", async () => {
+    const [cleo, dora] = [await world.person("tag-cleo"), await world.person("tag-dora")];
+    await world.admin("PATCH", `/principals/${cleo.id}`, { tags: ["team:red"] });
+    await world.admin("PATCH", `/keys/${dora.keyId}`, { tags: ["team:blue"] });
+    const draft = { measure: "requests", amount: 1000, window: "day" };
+    const red = { subject: { tag: "team:red" } };
+    const drafts = {
+      each: { subject: {}, each: "tag:team", fixed: true },
+      fixed: { ...red, fixed: true },
+      open: red,
+      "open-each": { subject: {}, each: "tag:team" },
+      other: { subject: { tag: "team:green" } },
+      "other-each": { subject: {}, each: "tag:app" },
+      people: { ...red, each: "principal" },
+    };
+    const made = [];
+    for (const [name, more] of Object.entries(drafts))
+      made.push(await world.limit({ name: `tag-${name}`, ...draft, ...more }));
+    await world.chat({ key: cleo.key });
+    for (let count = 0; count < 3; count += 1) await world.chat({ key: dora.key, tags: "team:green,app:a" });
+    await world.chat({ key: (await world.person("tag-ella")).key, tags: "team:red" });
+    const listOf = async ({ key }: { readonly key: string }) => {
+      const answer = await world.app.api("GET", "/my/limits", undefined, { authorization: `Bearer ${key}` });
+      return JSON.parse(await answer.text()).limits.map((limit: Record<string, unknown>) => [
+        limit["name"],
+        limit["used"],
+        limit["top"],
+      ]);
+    };
+    const none = { left: expect.any(Number), unpriced_requests: 0, unknown_requests: 0 };
+    expect(await listOf(cleo)).toEqual([
+      ["tag-each", 1, [{ tag: "team:red", used: 1, ...none }]],
+      ["tag-fixed", 1, undefined],
+      ["tag-open", 2, undefined],
+      ["tag-open-each", 2, [{ tag: "team:red", used: 2, ...none }]],
+      ["tag-people", 1, undefined],
+    ]);
+    expect(await listOf(dora)).toEqual([
+      ["tag-each", 3, [{ tag: "team:blue", used: 3, ...none }]],
+      ["tag-open-each", 3, [{ tag: "team:blue", used: 3, ...none }]],
+    ]);
+    for (const { id } of made) await world.admin("DELETE", `/limits/${id}`);
+  });
 });

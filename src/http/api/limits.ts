@@ -82,6 +82,12 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
           principalId,
           keyIds: ownKeys.rows.map(({ id }) => id),
           relayTokenIds: ownTokens.rows.map(({ id }) => id),
+          fixedTags: [
+            ...new Set([
+              ...caller.fixedTags,
+              ...[...ownKeys.rows, ...ownTokens.rows].flatMap(({ tags }) => tags),
+            ]),
+          ],
         });
         return { limits: own.map(toOwnLimitView) };
       },
