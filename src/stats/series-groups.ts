@@ -85,6 +85,11 @@ function compareEquals(
   return compareCodeUnits(left.value, right.value);
 }
 
+/** `UsageSeries`, spelled by the thread that read it. */
+export function encodeSeries(series: Pick<Series, "bucket" | "buckets">): Pick<EncodedReport, "chunks"> {
+  return { chunks: toChunks([JSON.stringify(toSeriesView(series))]) };
+}
+
 /** `UsageSeries` with its groups (docs/decisions.md), spelled by the thread that read it. */
 export function encodeGroupedSeries(
   series: GroupedSeries,

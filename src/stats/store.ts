@@ -356,11 +356,14 @@ export interface StatsStore {
     query: StatsQuery & { readonly bucket: Bucket; readonly nowUs: InstantUs },
     options?: ReportOptions,
   ): Promise<Series>;
-  /** `UsageSeries` with its groups: the same window and buckets as `readSeries`, and sums that add up to it exactly. */
+  /**
+   * `UsageSeries`, with its groups where it is cut into some: the same window and buckets as `readSeries`, and sums that add up
+   * to it exactly.
+   */
   readGroupedSeries(
     query: StatsQuery & {
       readonly bucket: Bucket;
-      readonly grouping: SeriesGrouping;
+      readonly grouping: SeriesGrouping | null;
       readonly context: ReportContext;
     } & Partial<ReportTransfer>,
     options?: ReportOptions,

@@ -120,7 +120,7 @@ describe("a report for another window than was asked for, or without all of its 
       tags: false,
     };
     await start({
-      readSeries: async ({ bucket }) => ({ ...NOTES, bucket, buckets: [] }),
+      readGroupedSeries: async () => ({ ...NOTES, chunks: encode("{}") }),
       readSummary: async () => ({ ...NOTES, chunks: encode("{}") }),
       readErrors: async () => ({ ...NOTES, chunks: encode("{}") }),
       readFacets: async () => ({ ...NOTES, ...none, counts, cut }),
@@ -224,7 +224,7 @@ describe("a caller that hangs up", () => {
       });
     await start({
       listRequests: (_query, _page, options) => wait(options),
-      readSeries: (_query, options) => wait(options),
+      readGroupedSeries: (_query, options) => wait(options),
       readSummary: (_query, options) => wait(options),
       readFacets: (_query, options) => wait(options),
       readErrors: (_query, options) => wait(options),

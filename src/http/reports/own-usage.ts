@@ -74,7 +74,7 @@ export function myUsageRoutes(deps: UsageReportDeps & RequestLogDeps, refusals: 
       ...groupedSeries(SERIES_QUERY, OWN_GROUP_FIELDS),
       errors: ["invalid_request", "invalid_date", "reports_busy", "invalid_bucket", "range_too_large"],
       run: ({ request, caller }) =>
-        reports.groupedSeries(
+        reports.series(
           { request, caller },
           parseOwnQuery(queryOf(request), caller.principal.id),
           OWN_GROUP_FIELDS,

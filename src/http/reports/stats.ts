@@ -90,7 +90,7 @@ export function statsRoutes(deps: StatsDeps, refusals: LogRefusals) {
       ...SERIES,
       ...groupedSeries(FILTERED_SERIES_QUERY, GROUP_FIELDS),
       run: async ({ request, caller }) =>
-        reports.groupedSeries(
+        reports.series(
           { request, caller },
           parseTeamQuery(queryOf(request), await catalog.snapshot()),
           GROUP_FIELDS,

@@ -20,24 +20,21 @@ import { formatGroupBy, parseSeriesGrouping, type GroupField } from "#stats/seri
 import { parseWindow } from "#stats/bucket.ts";
 import type { Window } from "#stats/filter.ts";
 import { toBreakdownCsv, toBreakdownView, toCostChangeView } from "#views/reports.ts";
-import { toSeriesView } from "#stats/series.ts";
 
 export interface UsageReportDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly identity: Pick<IdentityStore, "keys">;
-  readonly stats: Pick<
-    StatsStore,
-    "readSeries" | "readGroupedSeries" | "readSummary" | "readBreakdown" | "readCostWindows"
-  >;
+  readonly stats: Pick<StatsStore, "readGroupedSeries" | "readSummary" | "readBreakdown" | "readCostWindows">;
 }
 
 /** The reports that a caller, the team and an admin each have of what they may see (specification, section 2.10). */
 export interface UsageReports {
-  /** `UsageSeries`. Throws `invalid_bucket` and `range_too_large`. */
-  series(asking: Asking, asked: StatsQuery): Promise<Response>;
-  /** `GroupedUsageSeries`: the series, with its groups when the request asks for some of `fields`. Throws `invalid_request` for any other. */
-  groupedSeries(asking: Asking, asked: StatsQuery, fields: readonly GroupField[]): Promise<Response>;
+  /**
+   * `UsageSeries`, or `GroupedUsageSeries` when the request asks for groups of one of `fields`. Throws `invalid_bucket`,
+   * `range_too_large`, and `invalid_request` for groups of any other.
+   */
+  series(asking: Asking, asked: StatsQuery, fields?: readonly GroupField[]): Promise<Response>;
   /** `Breakdown`, or its rows as CSV. Throws `invalid_request` where it is not by one of `fields`, nor by a tag. */
   breakdown(asking: Asking, asked: StatsQuery, fields: readonly BreakdownField[]): Promise<Response>;
   /** `CostChange`: the window, the last seven days without a `since`, against the one before or the one that is asked for. */
@@ -51,18 +48,10 @@ export interface UsageReports {
 }
 
 export function createUsageReports({ catalog, clock, identity, stats }: UsageReportDeps): UsageReports {
-  const series: UsageReports["series"] = async (asking, asked) => {
-    const nowUs = clock.nowUs();
-    const bucket = parseSeriesBucket(queryOf(asking.request), asked.window, nowUs);
-    const found = await stats.readSeries({ ...asked, bucket, nowUs }, toReportOptions(asking));
-    return toJsonReport(toSeriesView(found), found);
-  };
   return {
-    series,
-    async groupedSeries(asking, asked, fields) {
+    async series(asking, asked, fields) {
       const query = queryOf(asking.request);
-      const grouping = parseSeriesGrouping(query, fields);
-      if (grouping === null) return await series(asking, asked);
+      const grouping = fields === undefined ? null : parseSeriesGrouping(query, fields);
       const context = toReportContext(await catalog.snapshot(), clock.nowUs());
       const bucket = parseSeriesBucket(query, asked.window, context.nowUs);
       const report = await stats.readGroupedSeries(

@@ -1,6 +1,6 @@
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { type BucketPlan, planBuckets, toBucketIndex } from "#stats/bucket.ts";
-import { chooseGroups, encodeGroupedSeries } from "#stats/series-groups.ts";
+import { chooseGroups, encodeGroupedSeries, encodeSeries } from "#stats/series-groups.ts";
 import type { EncodedReport, ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
@@ -47,6 +47,10 @@ export function* readGroupedSeries(
   { sumsMax = SUMS_MAX } = {},
 ): Script<EncodedReport> {
   const asked = { ...query, nowUs: context.nowUs };
+  if (grouping === null) {
+    const { snapped, ...series } = yield* readSeries(asked);
+    return { ...encodeSeries(series), snapped, truncated: false };
+  }
   refuseTooManyBuckets(asked);
   const filter = yield* resolveFilter(query);
   const all = yield* groupLabelSets(filter, [toGroupLabel(grouping.by, context)]);
