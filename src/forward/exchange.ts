@@ -233,8 +233,9 @@ export function createExchange(deps: ExchangeDeps, requests = new OpenRequests(d
       permit.whenCut(cancellation);
       request.permit = permit;
 
-      const call = toCall(input, parsed, request);
       await requests.written();
+      // Sent in the same turn: its body stands where that of the next one will.
+      const call = toCall(input, parsed, request);
       let head: UpstreamAnswer;
       try {
         head = upstream.toAnswer(call, await upstream.send(call));
@@ -341,7 +342,7 @@ function toUpload({ body, reservation }: ReceivedBody, pieces: readonly Uint8Arr
   });
 }
 
-/** The body that goes upstream. A short one is there at once, as a copy, and the memory of what came is freed. */
+/** The body that goes upstream. A short one is there at once, as a copy (`spliceBody`), and the memory of what came is freed. */
 function toUpstreamBody(
   received: ReceivedBody,
   parsed: ParsedBody,

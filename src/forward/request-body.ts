@@ -145,14 +145,21 @@ export function toJsonText(upstreamName: string): Uint8Array {
   return Buffer.from(JSON.stringify(upstreamName));
 }
 
-/** The body that goes upstream. `upstreamName` is JSON. */
+/**
+ * Bodies up to this are spliced here: memory of its own for each would be a tenth of what a request leaves behind. The runtime
+ * has copied it when `fetch` returns (Fetch, "extract a body").
+ */
+const SPLICED = Buffer.allocUnsafeSlow(64 * 1024);
+
+/** The body that goes upstream, to be sent before another is spliced. `upstreamName` is JSON. */
 export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array): Uint8Array<ArrayBuffer> {
   const { text } = parsed.scanned;
   const edits = listEdits(parsed, upstreamName);
   let sizeBytes = text.length;
   for (const { start, end, bytes } of edits) sizeBytes += bytes.length - (end - start);
   const source = toBuffer(text);
-  const spliced = Buffer.allocUnsafeSlow(sizeBytes);
+  const spliced =
+    sizeBytes <= SPLICED.length ? SPLICED.subarray(0, sizeBytes) : Buffer.allocUnsafeSlow(sizeBytes);
   let from = 0;
   let to = 0;
   for (const { start, end, bytes } of edits) {

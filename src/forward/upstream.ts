@@ -24,6 +24,7 @@ export interface UpstreamRequest {
   readonly url: string;
   /** Includes the body's length, where it is known. */
   readonly headers: Headers;
+  /** Bytes have been copied when the call returns: they may be others from then on. */
   readonly body: UpstreamBody;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
   readonly cancellation: Cancellation;
@@ -130,7 +131,9 @@ export class Upstream {
       request.isConnected = true;
       cancellation.arm(this.#toHeadMs(request));
     };
-    return body instanceof Uint8Array ? toConnectedBody(body, onMoved) : toStreamedBody(body, onMoved);
+    return body instanceof Uint8Array
+      ? toConnectedBody(new Uint8Array(body), onMoved)
+      : toStreamedBody(body, onMoved);
   }
 }
 

@@ -54,6 +54,28 @@ describe("a unary request", () => {
     expect(event.timeToFirstByteUs ?? 0).toBeLessThanOrEqual(event.durationUs);
   });
 
+  test("keeps its body apart from those that are sent in the same turn, on new connections and on kept ones", async () => {
+    const { proxy } = await startPair((call) => call.reply({ body: call.request.body }));
+    const toText = (model: string, user: string) => JSON.stringify({ ...CHAT, model, user });
+    for (const round of ["new", "kept"]) {
+      const users = Array.from({ length: 50 }, (_, index) => `${round} ${index} `.repeat(index + 1));
+      const sent = users.map(async (user) => {
+        const answer = await proxy.exchange.run({
+          endpoint: "chat",
+          caller: { principalId: "p", principalName: "ada", models: null, fixedTags: [] },
+          headers: new Headers(),
+          query: "",
+          body: Buffer.from(toText(ALIAS, user)),
+          arrivedAtUs: 1,
+          arrivedAtMs: 0,
+          connection: new AbortController(),
+        });
+        return answer.kind === "responded" ? answer.response.text() : answer;
+      });
+      expect(await Promise.all(sent)).toEqual(users.map((user) => toText(UPSTREAM_NAME, user)));
+    }
+  });
+
   const paths: readonly [EndpointName, string][] = [
     ["chat", "/v1/chat/completions"],
     ["completions", "/v1/completions"],

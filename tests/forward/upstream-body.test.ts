@@ -26,6 +26,33 @@ function callWith(body: BodySource) {
   });
 }
 
+test("bytes may be others as soon as they are sent, on a new connection and on one that is kept: those that were there arrive", async () => {
+  upstream = await startUpstream({ script: (call) => call.reply({ body: "{}" }) });
+  const caller = new Upstream(clock);
+  const url = `http://127.0.0.1:${upstream.port}/v1/messages`;
+  const target = caller.openTarget(url, { verifyTls: true, caPem: null, timeoutConnectSeconds: 5 });
+  for (const sizeBytes of [1, 1_040, 64 * 1024, 1_040]) {
+    const body = new Uint8Array(sizeBytes).fill(0x61);
+    const call = caller.call({
+      method: "POST",
+      target,
+      url,
+      headers: new Headers({ "content-length": String(sizeBytes) }),
+      body,
+      cancellation: new Cancellation(new AbortController(), { limits: deadlines }),
+      headMs: 5_000,
+      untilMs: null,
+    });
+    body.fill(0x62);
+    const head = await call;
+    if (head.kind === "failed") throw new Error(head.error);
+    await head.response.bytes();
+    head.readToEnd();
+    expect(upstream.lastRequest().body.equals(Buffer.alloc(sizeBytes, "a"))).toBe(true);
+  }
+  expect(upstream.connectionCount()).toBe(1);
+});
+
 test("a body that breaks off while it is sent never looks whole to the upstream", async () => {
   upstream = await startUpstream();
   const pieces = [Buffer.from("half of it")];
