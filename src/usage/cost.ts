@@ -25,7 +25,7 @@ import {
   toTierName,
 } from "#kernel/price-variants.ts";
 import type { ReportedUsage, UsageEnding } from "./event.ts";
-import { isJsonObject } from "./json.ts";
+import { type JsonObject, isJsonObject } from "./json.ts";
 
 export interface Cost {
   /** Null when no unit was priced. */
@@ -298,9 +298,13 @@ export function readCondition(value: unknown): string | null {
 /** A cost beyond it, in currency units, is nonsense: the high halves of its sums would leave what a double holds exactly. */
 const COST_REPORTED_MAX = 1e9;
 
-/** The cost that a usage object tells of its request, a number or its `total_cost`; null when it tells none. */
-export function readCost(value: unknown): number | null {
-  const told = isJsonObject(value) ? value["total_cost"] : value;
+/** 10⁻¹⁰ dollars: `cost_in_usd_ticks` of xAI (docs.x.ai/developers/cost-tracking). */
+const TICKS_OF_ONE = 1e10;
+
+/** The cost that a usage object tells of its request: `cost`, a number or its `total_cost`, else ticks; null when it tells none. */
+export function readCost({ cost, cost_in_usd_ticks: ticks }: JsonObject): number | null {
+  const whole = cost ?? (typeof ticks === "number" ? ticks / TICKS_OF_ONE : null);
+  const told = isJsonObject(whole) ? whole["total_cost"] : whole;
   return typeof told === "number" && told >= 0 && told <= COST_REPORTED_MAX ? told : null;
 }
 

@@ -136,7 +136,7 @@ export class UsageAccumulator implements ToldConditions {
     this.tier = readCondition(usage["service_tier"]) ?? this.tier;
     this.speed = readCondition(usage["speed"]) ?? this.speed;
     this.geo = readCondition(usage["inference_geo"]) ?? this.geo;
-    this.cost = readCost(usage["cost"]) ?? this.cost;
+    this.cost = readCost(usage) ?? this.cost;
   }
 
   /** Takes what numbers a usage object holds; false when it is none, or holds none that is metered. */

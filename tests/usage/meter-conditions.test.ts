@@ -120,6 +120,16 @@ describe("the cost that a provider tells", () => {
     expect(readBody(name, { usage }).costReportedPico).toBeUndefined();
   });
 
+  test.each([...NAMES, "images"] as const)("is told by %s in xAI's ticks too, behind a cost", (name) => {
+    const costOf = (usage: object) => readBody(name, { usage: { ...TOKENS, ...usage } }).costReportedPico;
+    expect(costOf({ cost_in_usd_ticks: 37_756_000 })).toBe(3_775_600_000n);
+    expect(costOf({ cost_in_usd_ticks: 0 })).toBe(0n);
+    expect(costOf({ cost: null, cost_in_usd_ticks: 1 })).toBe(100n);
+    expect(costOf({ cost: 0.5, cost_in_usd_ticks: 1 })).toBe(500_000_000_000n);
+    for (const ticks of [-1, "1", null, true, {}, { total_cost: 1 }, 1.1e19])
+      expect(costOf({ cost_in_usd_ticks: ticks })).toBeUndefined();
+  });
+
   test("is none of an answer that only counts", () => {
     expect(readBody("counting", { usage: { ...TOKENS, cost: 0.001 } }).costReportedPico).toBeUndefined();
   });
