@@ -119,7 +119,6 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     cells: ["sql"],
     journal: ["files"],
     backup: ["files"],
-    move: ["."],
     catalog: ["sql", "files"],
     writer: [".", "sql", "cells", "journal", "reports", "repricing", "files", "threads"],
     threads: [".", "files", ...NEUTRAL_LEDGER],
@@ -127,24 +126,15 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     repricing: ["sql", "cells", "reports", "writer"],
     check: [".", "sql", "cells", "journal", "reports"],
     replicas: ["postgres/connection", "catalog", "files", "journal", "sql"],
-    sqlite: [".", "catalog", "check", "files", "move", "sqlite", ...NEUTRAL_LEDGER],
+    sqlite: [".", "catalog", "check", "files", "sqlite", ...NEUTRAL_LEDGER],
     "postgres/connection": [".", "sql"],
-    postgres: [
-      ".",
-      "catalog",
-      "check",
-      "files",
-      "move",
-      "replicas",
-      "postgres/connection",
-      ...NEUTRAL_LEDGER,
-    ],
+    postgres: [".", "catalog", "check", "files", "replicas", "postgres/connection", ...NEUTRAL_LEDGER],
   },
 };
 
 /** What other rooms import of a room that is not open to them as a whole: a file, or what lies in a folder (`files/`). */
 const DOORS: { readonly [room: string]: readonly string[] } = {
-  storage: ["storage/engine.ts", "storage/files/", "storage/backup/", "storage/move/"],
+  storage: ["storage/engine.ts", "storage/files/", "storage/backup/", "storage/move.ts"],
 };
 
 /** Which file picks what stands behind such a door. */

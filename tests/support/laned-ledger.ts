@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { MOVED_TABLES } from "#storage/move/tables.ts";
+import { MOVED_TABLES } from "#storage/move.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Chance } from "./chance.ts";
 

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
-import { MOVED_TABLES } from "#storage/move/tables.ts";
+import { MOVED_TABLES } from "#storage/move.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
 import { silentLog } from "../storage/support.ts";

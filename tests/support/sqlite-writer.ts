@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { drainMicrotasks } from "bun:jsc";
 import { SqliteWriter } from "#storage/sqlite/ledger/sqlite-writer.ts";
 import { boundRetention, type MaintenancePass, pruneRows } from "#storage/cells/retention.ts";
-import { sealCells } from "#storage/cells/sealing.ts";
+import { sealCells } from "#storage/cells/maintenance.ts";
 import { UsageWriter, type WriterOptions } from "#storage/writer/writer.ts";
 
 type Options = Omit<WriterOptions, "engine"> & { readonly database: Database };

@@ -5,7 +5,7 @@ import type { System } from "#boot/process/system.ts";
 import { finishRotation, loadKeyring } from "#boot/secrets/secret-key.ts";
 import type { FileConfig } from "#boot/settings/config.ts";
 import { engineOf, loadMove, locks } from "#boot/settings/engine.ts";
-import type { MovedRows, MoveProgress } from "#storage/move/move.ts";
+import type { MovedRows, MoveProgress } from "#storage/move.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import type { PostgresDatabase } from "#storage/engine.ts";
 

@@ -16,7 +16,7 @@ import { MIGRATIONS } from "./connection/migrations.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
 import { PURPOSES } from "./connection/limits.ts";
 import type { Sql } from "./connection/pool.ts";
-import { MOVED_TABLES } from "#storage/move/tables.ts";
+import { MOVED_TABLES } from "#storage/move.ts";
 import { takeLedger } from "./ledger/ledger.ts";
 import { toTarget } from "./connection/target.ts";
 import type { OpenedLedger } from "#storage/threads/ledger.ts";

@@ -1,7 +1,15 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import type { Cell, InstallationSource, MovedRows, MoveProgress, MoveTarget } from "#storage/move/move.ts";
-import { LEFT_COLUMNS, MOVED_TABLES, type MovedTable } from "#storage/move/tables.ts";
+import {
+  type Cell,
+  type InstallationSource,
+  LEFT_COLUMNS,
+  MOVED_TABLES,
+  type MovedRows,
+  type MovedTable,
+  type MoveProgress,
+  type MoveTarget,
+} from "#storage/move.ts";
 import { quoteName, toStored } from "#storage/postgres/connection/values.ts";
 import { migrate, migrateWithin, untilUnlocked } from "#storage/postgres/connection/migrate.ts";
 import { withLockWatch } from "#storage/postgres/connection/lock-watch.ts";

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sealCells } from "#storage/cells/sealing.ts";
+import { sealCells } from "#storage/cells/maintenance.ts";
 import { PostgresMaintenance, runStep } from "#storage/postgres/ledger/maintenance.ts";
 import type { UsageWriter } from "#storage/writer/writer.ts";
 import { createChance } from "../../../support/chance.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sealCells } from "#storage/cells/sealing.ts";
+import { sealCells } from "#storage/cells/maintenance.ts";
 import { runStep } from "#storage/postgres/ledger/maintenance.ts";
 import type { Settlement } from "#usage/event.ts";
 import { toSettlement } from "../../../ledger/contract-settlement.ts";

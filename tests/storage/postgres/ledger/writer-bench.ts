@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { segmentPath } from "#storage/journal/segments.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { pruneRows } from "#storage/cells/retention.ts";
-import { sealCells } from "#storage/cells/sealing.ts";
+import { sealCells } from "#storage/cells/maintenance.ts";
 import { runStep } from "#storage/postgres/ledger/maintenance.ts";
 import {
   PostgresWriter,

@@ -1,3 +1,36 @@
+import type { Log } from "#kernel/log.ts";
+import type { PostgresDatabase } from "#storage/engine.ts";
+
+export type Cell = string | number | Uint8Array | null;
+
+/** An installation that is to be moved, all of it as of one moment. */
+export interface InstallationSource {
+  /** The columns of a table, in the order of `batches`. */
+  columnsOf(table: MovedTable): readonly string[];
+  countRows(table: MovedTable): number;
+  /** All rows in the table's order, each in that of its columns; so many at a time, and fewer at the end alone. */
+  batches(table: MovedTable, rowsMax: number): Iterable<readonly (readonly Cell[])[]>;
+  /** The UTC days since 1970 that have rows in the request log, ascending. */
+  readonly days: readonly number[];
+  close(): void;
+}
+
+/** Follows a move, and interrupts it. */
+export interface MoveProgress {
+  /** Tells the present step and its share, from 0 to 1; null for a step without a measure. */
+  readonly step: (sentence: string, share: number | null) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Where an installation goes. */
+export interface MoveTarget {
+  readonly target: PostgresDatabase;
+  readonly log: Log;
+}
+
+/** The number of rows that were moved, by table. */
+export type MovedRows = ReadonlyMap<string, number>;
+
 /** A table that an installation takes along to another engine. */
 export interface MovedTable {
   /** Its name in both engines. */
@@ -47,20 +80,6 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   usage("carried_total", "totals of late ends", "ended_day, arrived_day, combination, result"),
   usage("repricing", "re-pricings", "number"),
   usage("repriced_stretch", "former prices of re-priced requests", "repricing, from_us"),
-];
-
-/**
- * Tables of SQLite that are not moved, with the reason: which migrations were applied, which changes of the catalog are told,
- * and which server runs are facts of the database itself; a journal that was replayed to its end has no open requests, and
- * nothing that waits for their ends.
- */
-export const LEFT_TABLES: readonly string[] = [
-  "migration",
-  "catalog_state",
-  "change_log",
-  "server_run",
-  "open_request",
-  "settlement",
 ];
 
 /** Columns that the other engine has no place for: its journals say how far they are in a table of their own. */
