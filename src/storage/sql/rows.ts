@@ -42,14 +42,14 @@ export function* selectOne<Of extends Table>(
 }
 
 /**
- * The columns of a table, or of an alias of it, as a SELECT names them. An integer is the nearest number, as SQLite has it:
+ * The columns of a table as a SELECT names them. An integer is the nearest number, as SQLite has it:
  * one that was written by hand would take the whole answer out, and with it every replica.
  */
-export function* columnsOf(table: Table, alias = table.name): Script<string> {
+export function* columnsOf(table: Table): Script<string> {
   const { toNearest } = yield* dialectOf();
   return Object.entries(table.columns)
     .map(([property, { name, type }]) => {
-      const column = `"${alias}"."${name}"`;
+      const column = `"${table.name}"."${name}"`;
       return `${type === "bigint" ? toNearest(column) : column} AS "${property}"`;
     })
     .join(", ");

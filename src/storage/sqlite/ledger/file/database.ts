@@ -39,15 +39,15 @@ export function prepareUsageDatabase(path: string): JournalPosition {
   }
 }
 
-/** Reads how far the journal is committed in this database, or in one that is attached to it. */
-export function readPosition(database: Database, schema = "main"): JournalPosition {
-  return findPosition(database, schema) ?? { segment: 0, offsetBytes: 0 };
+/** Reads how far the journal is committed. */
+export function readPosition(database: Database): JournalPosition {
+  return findPosition(database) ?? { segment: 0, offsetBytes: 0 };
 }
 
-function findPosition(database: Database, schema = "main"): JournalPosition | null {
+function findPosition(database: Database): JournalPosition | null {
   return database
     .query<JournalPosition, []>(
-      `SELECT journal_segment AS segment, journal_offset AS offsetBytes FROM ${schema}.ledger_state`,
+      "SELECT journal_segment AS segment, journal_offset AS offsetBytes FROM main.ledger_state",
     )
     .get();
 }
