@@ -1,3 +1,5 @@
+import { type ErrorCode, ProxyError } from "./errors.ts";
+
 /** One page of a list (specification, section 8): `limit` 1..500, default 100; `offset` 0 or more, default 0. */
 export interface Page {
   readonly limit: number;
@@ -27,4 +29,19 @@ export function parsePage(query: { readonly limit?: unknown; readonly offset?: u
 export function parseWholeNumber(value: unknown): number | null {
   if (typeof value !== "string" || !/^[0-9]{1,15}$/.test(value)) return null;
   return Number(value);
+}
+
+/** A query parameter that is one of `words`: `initial` when absent or empty, and else throws `code` with `param`. */
+export function parseWord<Word extends string>(
+  query: URLSearchParams,
+  param: string,
+  words: readonly Word[],
+  initial: Word,
+  code: ErrorCode = "invalid_request",
+): Word {
+  const text = query.get(param) || initial;
+  const word = words.find((known) => known === text);
+  if (word === undefined)
+    throw new ProxyError(code, `${param} must be one of ${words.join(", ")}.`, { param });
+  return word;
 }

@@ -1,5 +1,4 @@
-import { ProxyError } from "#kernel/errors.ts";
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, parseWholeNumber } from "#kernel/page.ts";
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, parseWholeNumber, parseWord } from "#kernel/page.ts";
 import { type GroupBy, GROUP_FIELDS, OWN_GROUP_FIELDS, parseGroupBy } from "./series-grouping.ts";
 
 /**
@@ -47,19 +46,8 @@ export type RowState = (typeof ROW_STATES)[number];
  * an unknown `sort`.
  */
 export function parseBreakdown(query: URLSearchParams, fields: readonly BreakdownField[]): Ranking {
-  const by = parseGroupBy(query.get("by") || "model", fields);
-  if (by === null) {
-    throw new ProxyError("invalid_request", `by must be one of ${fields.join(", ")} or tag:<key>.`, {
-      param: "by",
-    });
-  }
-  const wanted = query.get("sort") || "cost";
-  const sort = BREAKDOWN_SORTS.find((known) => known === wanted);
-  if (sort === undefined) {
-    throw new ProxyError("invalid_request", `sort must be one of ${BREAKDOWN_SORTS.join(", ")}.`, {
-      param: "sort",
-    });
-  }
+  const by = parseGroupBy("by", query.get("by") || "model", fields);
+  const sort = parseWord(query, "sort", BREAKDOWN_SORTS, "cost");
   const limit = parseWholeNumber(query.get("limit"));
   const isInRange = limit !== null && limit >= 1 && limit <= PAGE_LIMIT_MAX;
   return {

@@ -1,5 +1,6 @@
 import { DAY_US, HOUR_US, type InstantUs, parseInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { parseWord } from "#kernel/page.ts";
 import type { Window } from "./filter.ts";
 
 /** The lengths a series can be cut into: UTC, weeks from Monday (specification, section 4.3). */
@@ -21,14 +22,7 @@ const DAYS_AFTER_MONDAY = 3;
 
 /** The query parameter `bucket` (specification, section 4): a day when absent or empty; throws `invalid_bucket`. */
 export function parseBucket(query: URLSearchParams): Bucket {
-  const text = query.get("bucket") || "day";
-  const bucket = BUCKETS.find((known) => known === text);
-  if (bucket === undefined) {
-    throw new ProxyError("invalid_bucket", `bucket must be one of ${BUCKETS.join(", ")}.`, {
-      param: "bucket",
-    });
-  }
-  return bucket;
+  return parseWord(query, "bucket", BUCKETS, "day", "invalid_bucket");
 }
 
 interface BucketQuery {

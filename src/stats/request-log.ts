@@ -1,10 +1,9 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { ConnectionFailure } from "#kernel/system-code.ts";
-import type { Paged } from "#kernel/page.ts";
+import { type Paged, parseWord } from "#kernel/page.ts";
 import type { AppliedPrices } from "#kernel/price-variants.ts";
 import type { Pico } from "#kernel/units.ts";
 import type { Outcome, ReportedUsage } from "#usage/event.ts";
-import { ProxyError } from "#kernel/errors.ts";
 
 /** A row of the request log: metadata and numbers as stored, never content. */
 export interface RequestLogRow {
@@ -54,12 +53,5 @@ export type LogOrder = (typeof LOG_ORDERS)[number];
 
 /** The query parameter `order` of the request log; newest first when absent or empty. Throws `invalid_request`. */
 export function parseLogOrder(query: URLSearchParams): LogOrder {
-  const text = query.get("order") || "newest";
-  const order = LOG_ORDERS.find((known) => known === text);
-  if (order === undefined) {
-    throw new ProxyError("invalid_request", `order must be one of ${LOG_ORDERS.join(", ")}.`, {
-      param: "order",
-    });
-  }
-  return order;
+  return parseWord(query, "order", LOG_ORDERS, "newest");
 }

@@ -1,5 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
-import { parseWholeNumber } from "#kernel/page.ts";
+import { parseWholeNumber, parseWord } from "#kernel/page.ts";
 import { normaliseTag } from "#kernel/tags.ts";
 
 /** What a series is cut into groups by, beside the values of one tag. An event has one value of each, or none. */
@@ -43,19 +43,8 @@ export function parseSeriesGrouping(
 ): SeriesGrouping | null {
   const text = query.get("group_by") || null;
   if (text === null) return null;
-  const by = parseGroupBy(text, fields);
-  if (by === null) {
-    throw new ProxyError("invalid_request", `group_by must be one of ${fields.join(", ")} or tag:<key>.`, {
-      param: "group_by",
-    });
-  }
-  const wantedOrder = query.get("order") || "cost";
-  const order = GROUP_ORDERS.find((known) => known === wantedOrder);
-  if (order === undefined) {
-    throw new ProxyError("invalid_request", `order must be one of ${GROUP_ORDERS.join(", ")}.`, {
-      param: "order",
-    });
-  }
+  const by = parseGroupBy("group_by", text, fields);
+  const order = parseWord(query, "order", GROUP_ORDERS, "cost");
   const top = parseWholeNumber(query.get("top"));
   return { by, order, top: top !== null && top >= 1 && top <= GROUPS_MAX ? top : GROUPS_DEFAULT };
 }
@@ -67,16 +56,19 @@ export function formatGroupBy(by: { readonly field: string } | Extract<GroupBy, 
   return "tagKey" in by ? `${TAG_PREFIX}${by.tagKey}` : by.field;
 }
 
-/** One of the fields, or `tag:` and a tag's key; null for anything else. */
+/** One of the fields, or `tag:` and a tag's key; throws `invalid_request` with `param` for anything else. */
 export function parseGroupBy<Field extends string>(
+  param: string,
   text: string,
   fields: readonly Field[],
-): { readonly field: Field } | Extract<GroupBy, { field: "tag" }> | null {
+): { readonly field: Field } | Extract<GroupBy, { field: "tag" }> {
   const field = fields.find((known) => known === text);
   if (field !== undefined) return { field };
-  if (!text.startsWith(TAG_PREFIX)) return null;
   // A key is well-formed when a pair with it is: in a pair the first colon ends the key.
-  const key = text.slice(TAG_PREFIX.length);
+  const key = text.startsWith(TAG_PREFIX) ? text.slice(TAG_PREFIX.length) : ":";
   const pair = key.includes(":") ? null : normaliseTag(`${key}:x`);
-  return pair === null ? null : { field: "tag", tagKey: pair.slice(0, pair.indexOf(":")) };
+  if (pair !== null) return { field: "tag", tagKey: pair.slice(0, pair.indexOf(":")) };
+  throw new ProxyError("invalid_request", `${param} must be one of ${fields.join(", ")} or tag:<key>.`, {
+    param,
+  });
 }
