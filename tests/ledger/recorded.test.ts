@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { openLedgerReader } from "#storage/ledger-reader.ts";
 import { findLedger } from "#storage/sqlite/ledger/ledger.ts";
-import { RecordedEvents } from "#storage/sqlite/ledger/recorded-events.ts";
+import { RecordedEvents } from "#storage/sqlite/ledger/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
 import {
   createManualClock,
