@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import { readCommandTree } from "#cli/screen/help.ts";
 import { createProgram } from "#cli/program.ts";
 import { refuseSecrets } from "#cli/input/options.ts";
@@ -6,6 +5,8 @@ import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 
 /** Text that may precede a command: nothing, settings, or a program that runs it. */
 const BEFORE = String.raw`(?:^|\$\(|[|;&(]|\bsudo|\bexec)\s*(?:[A-Z_][A-Z0-9_]*=(?:"[^"]*"|\S)*\s+)*`;
+/** Thrown once a line is found good, before it does anything. */
+const PARSED = new Error("parsed");
 const COMMAND_PATTERN = new RegExp(String.raw`${BEFORE}lockport(?=\s)`, "gm");
 
 /** The arguments of each `lockport …` of a text, as a shell would pass them on; a variable is its value, or else its name. */
@@ -40,12 +41,16 @@ function readWords(text: string, variables: ReadonlyMap<string, string>): string
 export async function findMistake(args: readonly string[]): Promise<string | null> {
   let said = "";
   const program = await createProgram({ ...SILENT_TERMINAL, writeMessage: (text) => (said += text) });
-  disarm(program);
+  // Also of a command that has others below it (`errors clients`): it would run on this machine's data folder.
+  program.hook("preAction", () => {
+    throw PARSED;
+  });
   try {
     refuseSecrets(args);
     await program.parseAsync(args, { from: "user" });
     return null;
   } catch (error) {
+    if (error === PARSED) return null;
     if (error instanceof Error && "exitCode" in error && error.exitCode === 0) return null;
     return said.trim() || String(error);
   }
@@ -63,9 +68,4 @@ export async function findMisnaming(args: readonly string[]): Promise<string | n
   const known = new Set(["--version", "--help", ...node.options.flatMap(({ names }) => names)]);
   const unknown = args.find((word) => word.startsWith("-") && word !== "-" && !known.has(word));
   return unknown === undefined ? null : `${node.path.join(" ")} has no ${unknown}`;
-}
-
-function disarm(command: Command): void {
-  if (command.commands.length === 0) command.action(() => undefined);
-  for (const each of command.commands) disarm(each);
 }
