@@ -9,6 +9,7 @@ import { addRouteCommand } from "#cli/routes/route-command.ts";
 import { listRoutes } from "#http/local.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 import { chat, startBothWays, type BothWays } from "./both-ways.ts";
+import { runLocal } from "./terminal.ts";
 
 const routes = listRoutes();
 const names = new Set(routes.map(({ method, path }) => `${method} ${path}`));
@@ -202,7 +203,7 @@ describe("a command that is made of a route", () => {
     expect(await count()).toBe(before - 1);
   });
 
-  test("of one's own asks as the owner of its key, and has no answer for a data folder", async () => {
+  test("of one's own asks as the owner of its key", async () => {
     const [local, remote] = [...installation.ways];
     const { key } = JSON.parse((await local!.run("key create --principal ada --json")).data);
     const own = (line: string, input = {}) => remote!.run(line, { ...input, env: { LOCKPORT_API_KEY: key } });
@@ -237,11 +238,20 @@ describe("a command that is made of a route", () => {
     );
     expect((await own(`my keys delete ${id} --yes`)).code).toBe(0);
     expect((await own("my keys")).code).toBe(77);
+  });
 
-    for (const line of ["my keys", "my limits", "my usage breakdown", "settings"]) {
-      const { code, data, messages } = await local!.run(line);
-      expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
-      expect(messages).toContain("name it with --url or LOCKPORT_URL");
+  test("of a server names --url without one, offers no --data-dir, and never tells to make a folder that would not answer either", async () => {
+    const { dataDir } = installation.app;
+    const nowhere = `${dataDir}/nowhere`;
+    for (const words of ["my keys", "my limits", "my usage breakdown", "settings", "reprice list"]) {
+      const line = words.split(" ");
+      for (const [folder, ...more] of [[dataDir], [nowhere], [dataDir, "--data-dir", dataDir]] as const) {
+        const { code, data, messages } = await runLocal(folder, [...line, ...more]);
+        expect({ words, code, data }).toEqual({ words, code: 2, data: "" });
+        expect(messages).toContain("name it with --url or LOCKPORT_URL");
+        expect(messages).not.toContain("lockport serve");
+      }
+      expect((await runLocal(nowhere, [...line, "--help"])).data).not.toContain("--data-dir");
     }
   });
 });

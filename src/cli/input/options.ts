@@ -5,14 +5,18 @@ import { CommandError, suggest } from "#cli/screen/failure.ts";
 import { containsOwnToken, SECRET_LENGTH } from "#identity/secret.ts";
 import { LOGIN_LINK_PREFIX } from "#identity/login-links.ts";
 
-/** A command that works on this machine's data folder or, with `--url`, on a server; its options are `InstallationOptions`. */
+/**
+ * A command that works on this machine's data folder or, with `--url`, on a server; its options are `InstallationOptions`. One
+ * that is of a server has no `--data-dir`.
+ */
 export function addCommand(
   parent: Command,
   usage: string,
   description: string,
-  how: CommandOptions = {},
+  { isOfServer = false, ...how }: CommandOptions & { readonly isOfServer?: boolean } = {},
 ): Command {
-  return addDataDirOption(parent.command(usage, how).description(description))
+  const command = parent.command(usage, how).description(description);
+  return (isOfServer ? refuseDataDir(command) : addDataDirOption(command))
     .addOption(urlOption())
     .option("--json", "print JSON");
 }
@@ -48,6 +52,21 @@ export function refuseUrl(command: Command): Command {
     );
   };
   return command.addOption(new Option("--url <origin>").argParser(refuseHere).hideHelp());
+}
+
+/** Answers `--data-dir` with a sentence where a folder has no answer. */
+function refuseDataDir(command: Command): Command {
+  const refuseHere = () => {
+    throw refuseLocal(command);
+  };
+  return command.addOption(new Option("--data-dir <path>").argParser(refuseHere).hideHelp());
+}
+
+/** What a command says that only a server has an answer to. */
+export function refuseLocal(command: Command): CommandError {
+  return refuse(
+    `lockport ${toPath(command)} asks a server, as the owner of LOCKPORT_API_KEY: name it with --url or LOCKPORT_URL.`,
+  );
 }
 
 /** A former spelling of an option, whose value goes to the present one: it works, and no help lists it. */

@@ -4,9 +4,9 @@ import type { QueryParams } from "#kernel/route-request.ts";
 import { addExamples, toPath } from "#cli/screen/help.ts";
 import { toWindow, type DefaultWindow, settleUsage, toNotices } from "#cli/input/report.ts";
 import { confirm } from "#cli/input/input.ts";
-import { addCommand } from "#cli/input/options.ts";
+import { addCommand, refuseLocal } from "#cli/input/options.ts";
 import { isObject, type Client, type Installation, type Json } from "#cli/installation/client.ts";
-import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
+import { findServerUrl, withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { getPrincipal, listAll } from "#cli/installation/lists.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { toMoment, writeDone, writeJson, showSecret } from "#cli/screen/output.ts";
@@ -117,7 +117,8 @@ export function addRouteCommand(
   const verb = words.at(-1) ?? "";
   // `lockport my keys` alone lists them.
   const isDefault = parent !== program && args.length === 0 && DEFAULT_VERBS.has(verb) && words.length > 2;
-  const command = addCommand(parent, [verb, ...args].join(" "), about, { isDefault });
+  const isOfServer = preset.isOfServer === true;
+  const command = addCommand(parent, [verb, ...args].join(" "), about, { isDefault, isOfServer });
   // `errors clients --json`: without it `errors` would take the options of the commands below it for its own.
   command.enablePositionalOptions();
   if (preset.short !== undefined) command.summary(preset.short);
@@ -128,6 +129,9 @@ export function addRouteCommand(
     if (other !== undefined) command.alias(other);
   }
   command.action(async (...given: readonly unknown[]) => {
+    const options = command.opts<RouteOptions>();
+    // Before a folder is looked for: the one that is missing here would have no answer either.
+    if (isOfServer && findServerUrl(terminal, options) === null) throw refuseLocal(command);
     const values = args.map((_, index) => given[index]);
     const named = Object.fromEntries(
       command.registeredArguments.map((arg, index) => {
@@ -145,7 +149,7 @@ export function addRouteCommand(
     checkTyped(() => preset.check?.({ fields, named }));
     const prepared = (await preset.prepare?.(terminal, { fields, named })) ?? fields;
     const asked = { preset, route, fields: prepared, typed: fields, named };
-    await run(terminal, command.opts<RouteOptions>(), asked);
+    await run(terminal, options, asked);
   });
   if (preset.help !== undefined) command.addHelpText("after", `\n${preset.help}`);
   addExamples(command, preset.examples ?? [toExample(command, route, flags)]);
@@ -215,7 +219,6 @@ async function run(terminal: Terminal, options: RouteOptions, asked: Run): Promi
   const window = isWindowed ? toWindow(fields, terminal.clock, preset.window) : {};
   await withInstallation(terminal, options, async (installation) => {
     const { api } = installation;
-    if (preset.isOfServer === true && installation.origin === null) throw refuseLocal(preset);
     if (options.yes !== true) await confirmCall(terminal, installation, asked);
     const isReport = isReading && ["Statistics", "Reports", "Limits"].includes(route.tag);
     const unsettled = isReport ? await settleUsage(installation) : [];
@@ -261,13 +264,6 @@ function toQuery(fields: Json): QueryParams {
 
 function toPlain(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function refuseLocal({ usage }: RouteCommand): CommandError {
-  return new CommandError(
-    "usage",
-    `lockport ${usage.replace(/ [<[].*/, "")} asks a server, as the owner of LOCKPORT_API_KEY: name it with --url or LOCKPORT_URL.`,
-  );
 }
 
 /**
