@@ -28,6 +28,7 @@ export function toText(text: string): string {
 
 export function toPath(text: string): string {
   if (text.trim() === "" || text.includes("\0")) throw new RangeError("a path");
+  refuseTilde(text);
   refuseTooLong(text);
   return text;
 }
@@ -130,10 +131,18 @@ export function toGraceMs(text: string): number {
 
 function toSqlitePath(text: string): string {
   const path = text.startsWith("sqlite:") ? text.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "") : "";
-  if (path === "" || path.includes("\0") || path.includes("?"))
+  // What follows two slashes is a host in a URL: `sqlite://catalog.db` would be a file at the root of the file system.
+  if (path === "" || path.includes("\0") || path.includes("?") || /^sqlite:\/\/[^/]/.test(text))
     throw new RangeError("sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE");
+  refuseTilde(path);
   refuseTooLong(path);
   return path;
+}
+
+/** Shells replace it, and not behind `--data-dir=` or in a file of settings: a folder of that name would be made. */
+function refuseTilde(path: string): void {
+  if (/^~(?:\/|$)/.test(path))
+    throw new RangeError("a path that is written out, without ~ for the home folder");
 }
 
 /** Beyond it no system takes a path, and Linux tells so in a different way for each use. */
