@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { toBuffer } from "#kernel/bytes.ts";
+import { BUFFER } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
 /** Where a value stands in a text: `[start, end)`, in bytes. */
@@ -202,7 +202,7 @@ export class JsonScan implements ScannedText {
   /** The name that the key in this span stands for, or null. */
   #matchKey(start: number, end: number): string | null {
     for (const name of this.#names) {
-      const spelling = findSpelling(this.text, { start: start + 1, end: end - 1 }, name);
+      const spelling = findSpelling(name, this.text, start + 1, end - 1);
       if (spelling === null) continue;
       if (spelling === "folded") {
         this.lookalike ??= name;
@@ -221,8 +221,8 @@ const BACKSLASH = 0x5c;
 export function readString(text: Uint8Array, { start, end }: Span): string {
   let plainTo = start;
   while (plainTo < end && text[plainTo] !== BACKSLASH) plainTo += 1;
-  if (plainTo === end) return toBuffer(text).toString("utf8", start + 1, end - 1);
-  const parsed: unknown = JSON.parse(toBuffer(text).toString("utf8", start, end));
+  if (plainTo === end) return BUFFER.toString.call(text, "utf8", start + 1, end - 1);
+  const parsed: unknown = JSON.parse(BUFFER.toString.call(text, "utf8", start, end));
   return typeof parsed === "string" ? parsed : "";
 }
 
@@ -232,9 +232,10 @@ export function readString(text: Uint8Array, { start, end }: Span): string {
  * body of 60 MB.
  */
 function findSpelling(
-  text: Uint8Array,
-  { start, end }: Span,
   name: string,
+  text: Uint8Array,
+  start: number,
+  end: number,
 ): "plain" | "escaped" | "folded" | null {
   if (end - start < name.length) return null;
   let at = start;

@@ -85,7 +85,7 @@ export function createRelay(requests: OpenRequests, options: RelayOptions): Rela
     }
   }
 
-  async function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<ForwardResult> {
+  async function sendHeld(input: RelayInput, body: Uint8Array | null): Promise<ForwardResult> {
     const asked = body === null ? NOTHING_ASKED : readAsked(body);
     const request = toRequest(input, asked);
     if (request.isRecorded) {

@@ -1,5 +1,5 @@
 import { type EndpointName, toRow } from "#catalog/endpoint.ts";
-import { toBuffer } from "#kernel/bytes.ts";
+import { BUFFER } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { type Member, type ScannedText, type Span, readString, scanJson } from "./json-scan.ts";
 import { scanJsonInTurns } from "./paced-scan.ts";
@@ -157,18 +157,17 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array):
   const edits = listEdits(parsed, upstreamName);
   let sizeBytes = text.length;
   for (const { start, end, bytes } of edits) sizeBytes += bytes.length - (end - start);
-  const source = toBuffer(text);
   const spliced =
     sizeBytes <= SPLICED.length ? SPLICED.subarray(0, sizeBytes) : Buffer.allocUnsafeSlow(sizeBytes);
   let from = 0;
   let to = 0;
   for (const { start, end, bytes } of edits) {
-    to += source.copy(spliced, to, from, start);
+    to += BUFFER.copy.call(text, spliced, to, from, start);
     spliced.set(bytes, to);
     to += bytes.length;
     from = end;
   }
-  source.copy(spliced, to, from);
+  BUFFER.copy.call(text, spliced, to, from);
   return spliced;
 }
 

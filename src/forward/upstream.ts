@@ -5,7 +5,7 @@ import { type ConnectionFailure, systemCode, toConnectionFailure } from "#kernel
 import type { TransportError } from "#usage/event.ts";
 import { isResponseDropped, namedByConnection } from "./headers.ts";
 
-export type UpstreamBody = Uint8Array<ArrayBuffer> | BodySource | null;
+export type UpstreamBody = Uint8Array | BodySource | null;
 
 type TlsSettings = Pick<Provider, "verifyTls" | "caPem">;
 

@@ -107,10 +107,13 @@ function listCookies(headers: Headers, name: string): readonly string[] {
   const cookies = headers.get("cookie");
   if (cookies === null || !cookies.includes(name)) return NONE;
   // Two Cookie header fields arrive joined by a comma, which has no place in a cookie of ours (RFC 6265, section 4.1.1).
-  return cookies.split(/[;,]/).flatMap((pair) => {
+  const values: string[] = [];
+  // No closure, which would make a scope of its variables for each request, also without a cookie.
+  for (const pair of cookies.split(/[;,]/)) {
     const equals = pair.indexOf("=");
-    return equals >= 0 && pair.slice(0, equals).trim() === name ? [pair.slice(equals + 1).trim()] : [];
-  });
+    if (equals >= 0 && pair.slice(0, equals).trim() === name) values.push(pair.slice(equals + 1).trim());
+  }
+  return values;
 }
 
 interface SessionCookieOptions {

@@ -4,10 +4,11 @@ export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
   return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
 }
 
-/** Gives bytes the methods of a `Buffer` without copying them. */
-export function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-}
+/** A buffer's methods, which work on any bytes: to make a buffer of some takes two objects. */
+export const BUFFER: {
+  readonly copy: (this: Uint8Array, to: Uint8Array, at: number, start: number, end?: number) => number;
+  readonly toString: (this: Uint8Array, encoding: "utf8", start: number, end: number) => string;
+} = Buffer.alloc(0);
 
 /** A shorter array is left to the collector: freeing one costs 0.5 to 1 µs, whatever its length (measured). */
 const FREED_BYTES_MIN = 16 * 1024;

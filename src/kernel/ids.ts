@@ -21,7 +21,8 @@ const UUID_ENDS = Array.from(
   (_, micros) => `-7${micros.toString(16).padStart(3, "0")}-8000-000000000000`,
 );
 /** The spelling of the latest millisecond is kept: many events share it, and each answer names its own. */
-let latestStart = { ms: -1, text: "" };
+let latestMs = -1;
+let latestStart = "";
 
 /** Digits of a UUID's last group, which holds the lane. */
 const NODE_DIGITS = 12;
@@ -34,13 +35,14 @@ const EVENT_UUID = /^([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-8000-([0-9a-f]{1
  */
 export function eventIdToUuid(eventId: InstantUs, lane = 0): string {
   const ms = Math.floor(eventId / 1000);
-  if (ms !== latestStart.ms) {
+  if (ms !== latestMs) {
     const time = ms.toString(16).padStart(12, "0");
-    latestStart = { ms, text: `${time.slice(0, 8)}-${time.slice(8)}` };
+    latestMs = ms;
+    latestStart = `${time.slice(0, 8)}-${time.slice(8)}`;
   }
   const end = UUID_ENDS[eventId - ms * 1000] ?? "";
-  if (lane === 0) return latestStart.text + end;
-  return latestStart.text + end.slice(0, -NODE_DIGITS) + lane.toString(16).padStart(NODE_DIGITS, "0");
+  if (lane === 0) return latestStart + end;
+  return latestStart + end.slice(0, -NODE_DIGITS) + lane.toString(16).padStart(NODE_DIGITS, "0");
 }
 
 /** The arguments of `eventIdToUuid`. */

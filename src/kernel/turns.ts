@@ -1,18 +1,15 @@
 /** At most so many go on at once, which bounds how long the event loop serves nothing else; the next ones follow in a turn of their own. */
 const TURN_WAITERS_MAX = 64;
 
-interface Batch {
-  readonly turn: PromiseWithResolvers<void>;
-  waiterCount: number;
-}
-
 /**
  * Lets what has become ready in one turn of the event loop go on together, behind the callbacks of the turn. The same step of
  * many requests then runs one behind the other, with its code and data in the processor's caches; between the reads and
  * writes of sockets, which take these caches for themselves, it cost two to three times as much (measured).
  */
 export class Turns {
-  readonly #batches: Batch[] = [];
+  readonly #turns: PromiseWithResolvers<void>[] = [];
+  /** Those of the last turn. */
+  #waiterCount = 0;
   readonly #waitersMax: number;
 
   constructor(waitersMax = TURN_WAITERS_MAX) {
@@ -21,19 +18,20 @@ export class Turns {
 
   /** Fulfilled in the next turn, in the order of the calls. */
   next(): Promise<void> {
-    let last = this.#batches.at(-1);
-    if (last === undefined || last.waiterCount >= this.#waitersMax) {
-      last = { turn: Promise.withResolvers(), waiterCount: 0 };
+    let last = this.#turns.at(-1);
+    if (last === undefined || this.#waiterCount >= this.#waitersMax) {
+      last = Promise.withResolvers();
+      this.#waiterCount = 0;
       // An immediate runs when the callbacks of one poll have run.
-      if (this.#batches.push(last) === 1) setImmediate(this.#end);
+      if (this.#turns.push(last) === 1) setImmediate(this.#end);
     }
-    last.waiterCount += 1;
-    return last.turn.promise;
+    this.#waiterCount += 1;
+    return last.promise;
   }
 
   readonly #end = (): void => {
-    this.#batches.shift()?.turn.resolve();
-    if (this.#batches.length > 0) setImmediate(this.#end);
+    this.#turns.shift()?.resolve();
+    if (this.#turns.length > 0) setImmediate(this.#end);
   };
 }
 

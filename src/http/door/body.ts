@@ -48,7 +48,7 @@ export function toPassageLimits(maxBytes: number): BodyLimits {
 
 export interface WholeBody {
   /** The bytes as they came. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array;
   /** Has to be closed when the bytes are kept no longer; null for a body that is not counted. */
   readonly reservation: BodyReservation | null;
 }
@@ -115,7 +115,7 @@ export async function openBody(
   request: Request,
   limits: BodyLimits,
   { wholeBytesMax, memory, owner }: BodyOwner & { readonly wholeBytesMax: number },
-): Promise<Uint8Array<ArrayBuffer> | CountedBody | null> {
+): Promise<Uint8Array | CountedBody | null> {
   const sizeBytes = readDeclared(request, limits);
   if ((sizeBytes === null || sizeBytes === 0) && request.body === null) return null;
   if (isReadAtOnce(sizeBytes)) return (await readAtOnce(request, limits, sizeBytes)).bytes;
@@ -146,15 +146,15 @@ function readAtOnce(
   limits: BodyLimits,
   declaredBytes: number,
 ): WholeBody | Promise<WholeBody> {
-  const reading = request.arrayBuffer();
+  const reading = request.bytes();
   const there = Bun.peek(reading);
-  return there instanceof ArrayBuffer
-    ? { bytes: Buffer.from(there), reservation: null }
+  return there instanceof Uint8Array
+    ? { bytes: there, reservation: null }
     : readInTime(reading, limits, declaredBytes);
 }
 
 async function readInTime(
-  reading: Promise<ArrayBuffer>,
+  reading: Promise<Uint8Array>,
   { graceMs, msPerByte }: BodyLimits,
   declaredBytes: number,
 ): Promise<WholeBody> {
@@ -162,7 +162,7 @@ async function readInTime(
   const deadline = deadlines.create({ expired: () => late.reject(tooSlow()) });
   deadline.set(graceMs + declaredBytes * msPerByte);
   try {
-    return { bytes: new Uint8Array(await Promise.race([reading, late.promise])), reservation: null };
+    return { bytes: await Promise.race([reading, late.promise]), reservation: null };
   } finally {
     deadline.lift();
   }
@@ -175,7 +175,7 @@ async function readPieces(
     declaredBytes,
     reservation,
   }: { readonly declaredBytes: number | null; readonly reservation: BodyReservation | null },
-): Promise<Uint8Array<ArrayBuffer>> {
+): Promise<Uint8Array> {
   if (request.body === null) return new Uint8Array(0);
   const pieces = new BodyPieces(request, request.body.getReader(), limits);
   // Memory that is not written to is not resident, so it is taken at once where it is known how much, and there is some.
