@@ -1,17 +1,14 @@
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { DELETED_PROVIDER } from "./filter.ts";
+import type { RequestLogRow } from "./request-log.ts";
 import type { ReportContext } from "./store.ts";
 
 /** Who used what: what reports group by. */
-export interface ReportSubject {
-  readonly principal: string;
-  /** The id of an API key; null for the relay. */
-  readonly keyId: string | null;
-  readonly providerId: string;
-  readonly model: string | null;
-  readonly endpoint: string;
-  readonly client: string | null;
+export interface ReportSubject extends Pick<
+  RequestLogRow,
+  "principal" | "keyId" | "providerId" | "model" | "endpoint" | "client"
+> {
   /** `key:value` pairs joined by commas, which no pair holds; sorted as the pairs one by one would be. */
   readonly tags: string;
 }

@@ -36,14 +36,8 @@ export interface RetryStorm {
   readonly costPico: Pico | null;
 }
 
-interface Chain extends RetryStorm {
-  attempts: number;
-  failed: number;
-  lastUs: InstantUs;
-  inputTokens: number | null;
-  costPico: Pico | null;
-  endedAtUs: InstantUs;
-}
+/** Attempts to which more may be added. */
+type Chain = { -readonly [Member in keyof RetryStorm]: RetryStorm[Member] };
 
 export interface StormFinder {
   /** Attempts come in the order of their arrival. */

@@ -179,13 +179,11 @@ export interface ComparedBills extends Reconciliation, ReportNotes {
 }
 
 /** One unit of one model, tier and region that one key used on one day, UTC, at one price or without one. */
-export interface BilledUnit {
+export interface BilledUnit extends Pick<
+  RequestLogRow,
+  "principal" | "keyId" | "providerId" | "model" | "upstreamName"
+> {
   readonly principalId: string;
-  readonly principal: string;
-  readonly keyId: string | null;
-  readonly providerId: string;
-  readonly model: string | null;
-  readonly upstreamName: string | null;
   readonly tier: string | null;
   readonly geo: string | null;
   /** Null for the cost of requests whose rows were removed: totals do not tell what each unit cost. */
@@ -205,14 +203,10 @@ export interface BilledDay extends ReportNotes {
   readonly rows: readonly BilledUnit[];
 }
 
-interface StatementFigures {
-  readonly requests: number;
-  readonly unpricedRequests: number;
-  /** Ended without their usage (`isUnmetered`): nothing is known of what they cost. */
-  readonly unmeteredRequests: number;
-  /** Null when nothing was priced. */
-  readonly costPico: Pico | null;
-}
+type StatementFigures = Pick<
+  BreakdownFigures,
+  "requests" | "unpricedRequests" | "unmeteredRequests" | "costPico"
+>;
 
 export interface StatementRow extends StatementFigures {
   readonly by: (typeof STATEMENT_PARTS)[number];
@@ -240,17 +234,15 @@ export interface StatementRepricing {
 }
 
 /** The usage of a model at one tier and in one region, to which other prices can be applied. */
-export interface ModelUse {
+export interface ModelUse extends Pick<
+  SeriesFigures,
+  "requests" | "unpricedRequests" | "costPico" | "units"
+> {
   readonly model: string;
   /** Null for the standard one. */
   readonly tier: string | null;
   /** Null where the standard prices hold. */
   readonly geo: string | null;
-  readonly requests: number;
-  readonly unpricedRequests: number;
-  /** As it was recorded; null when nothing was priced. */
-  readonly costPico: Pico | null;
-  readonly units: ReportQuantities;
   /** Null where rows were not read. */
   readonly billed: readonly BilledUse[] | null;
 }

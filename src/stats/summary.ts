@@ -55,16 +55,8 @@ const KEYS: { readonly [grouping in SummaryGrouping]: readonly Key[] } = {
   team: ["principal", "provider", "model", "endpoint", "client", "tags"],
 };
 
-interface Row {
-  readonly subject: ReportSubject;
-  readonly provider: string;
-  requests: number;
-  cancelled: number;
-  pending: number;
-  costPico: Pico | null;
-  costReportedPico: Pico | null;
-  totals: readonly (number | null)[];
-}
+/** What is added up, part by part. */
+type Row = { -readonly [Member in keyof SummaryPart]: SummaryPart[Member] } & { readonly provider: string };
 
 function toRows(parts: readonly SummaryPart[], { grouping, context }: SummaryOptions) {
   const toKeyPart = (key: Key) =>
