@@ -299,12 +299,12 @@ export interface RetryStorms extends ReportNotes {
 
 /** Aborting drops a question that is still waiting, and the answer of one that is under way. */
 export interface ReportOptions {
-  readonly signal?: AbortSignal;
-  /** The principal that asks: reports are read in turn by principals. */
-  readonly askerId?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** The principal that asks: reports are read in turn by principals. Questions without one share a turn. */
+  readonly askerId?: string | undefined;
 }
 
-interface RequestListOptions extends ReportOptions {
+export interface RequestListOptions extends ReportOptions {
   /** `newest` when absent. */
   readonly order?: LogOrder;
   /** False for a page whose total is not shown: it is then 0, and nothing is counted for it. */

@@ -4,7 +4,7 @@ import type { Page, Paged } from "#kernel/page.ts";
 import { RARE_UNITS, type Unit } from "#kernel/units.ts";
 import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow, LogOrder } from "#stats/request-log.ts";
-import type { RequestLog, StatsQuery } from "#stats/store.ts";
+import type { ReportOptions, RequestListOptions, RequestLog, StatsQuery } from "#stats/store.ts";
 import {
   HAS_OTHER_UNITS,
   QUANTITY_COLUMNS,
@@ -27,16 +27,8 @@ import { hasLabel, type ResolvedFilter, resolveFilter, withConditions } from "./
 import { refuseTooManyRows } from "./row-window.ts";
 import { type CellSpan, cutRows, type RawRange, readEdges, type WindowCut } from "./window-cut.ts";
 
-/**
- * A page in an order (`newest` when absent), and whether the total is needed: without it, what lies beyond the page is not
- * counted, and it is 0.
- */
-export type RequestPage = Page & {
-  readonly isTotalWanted?: boolean | undefined;
-  /** True where it is told beside it what of the content that is rare some of all that matches has. */
-  readonly areUnitsWanted?: boolean | undefined;
-  readonly order?: LogOrder | undefined;
-};
+/** A page, in which order, and what is to be told beside it. */
+export type RequestPage = Page & Omit<RequestListOptions, keyof ReportOptions>;
 
 /**
  * A page of the request log with the exact total (specification, section 4.4). How many events match is known from cells;

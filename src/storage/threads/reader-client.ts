@@ -1,5 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
+import type { ReportOptions } from "#stats/store.ts";
 import type { AnswerOf, QuestionOf, ReportName } from "#storage/reports/reports.ts";
 import { TaskFailedError, WorkerClient, WorkerEndedError } from "./worker-client.ts";
 
@@ -40,10 +41,7 @@ export interface ReaderClientOptions {
   readonly waitMsMax: number | null;
 }
 
-export interface AskOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** The principal that asks; questions without one share a turn. */
-  readonly askerId?: string | undefined;
+export interface AskOptions extends ReportOptions {
   /** The question is queued when this is fulfilled; the wait for it counts, and can be aborted, like the rest. */
   readonly before?: () => Promise<unknown>;
 }

@@ -43,11 +43,8 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     (question: QuestionOf<Name>, options?: ReportOptions) =>
       ask(name, question, options);
   return {
-    listRequests(query, page, options) {
-      const { isTotalWanted, areUnitsWanted, order } = options ?? {};
-      const wanted = { ...page, isTotalWanted, areUnitsWanted, order };
-      return ask("listRequests", { query, page: wanted }, options);
-    },
+    listRequests: (query, page, { signal, askerId, ...wanted } = {}) =>
+      ask("listRequests", { query, page: { ...page, ...wanted } }, { signal, askerId }),
     async listRecorded(query, { after, limit, offset }, options) {
       const found = (await recorded?.since(after)) ?? NOTHING_KNOWN;
       const { cursor, hasGap } = found;
