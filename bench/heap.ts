@@ -1,4 +1,5 @@
 /** What a server allocates for a request, counted with collection off, and what a collection finds alive of each that waits. */
+import { SERVER_DEFAULTS } from "#boot/relaunch.ts";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -61,7 +62,7 @@ export async function measure(name: ServerName, scene: SceneName, requests: numb
     command: [...BUN, PROBE, file, name],
     env: {
       BUN_CONFIG_MAX_HTTP_REQUESTS: "65336",
-      MIMALLOC_PURGE_DELAY: "100",
+      ...SERVER_DEFAULTS,
       ...(isOpen(scene) ? {} : { BUN_JSC_useGC: "0" }),
     },
   };

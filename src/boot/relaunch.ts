@@ -8,20 +8,25 @@ import { readEnvironment, type Environment } from "#boot/settings/environment.ts
 const VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 const REQUESTS_MAX = "65336";
 
-/**
- * The allocator keeps what was freed for a second before the system has it back, and 200 streams at once were 40 MB the
- * larger for it (measured: docs/reliability.md). At nothing at all, each request would pay for it.
- */
-const PURGE_VARIABLE = "MIMALLOC_PURGE_DELAY";
-const PURGE_DELAY_MS = "100";
-
-/**
- * The runtime collects the young generation each second, whatever was allocated. What an open stream waits with at that moment is
- * kept until a full collection (docs/runtime-report.md), so that 5,000 streams grew by 1.3 MB a second. What is allocated brings
- * collections about all the same.
- */
-const COLLECTION_VARIABLE = "BUN_GC_TIMER_INTERVAL";
-const COLLECTION_INTERVAL_MS = "5000";
+/** What a server sets of the runtime, unless its operator has set it. */
+export const SERVER_DEFAULTS = {
+  /**
+   * The allocator keeps what was freed for a second before the system has it back, and 200 streams at once were 40 MB the
+   * larger for it (measured: docs/reliability.md). At nothing at all, each request would pay for it.
+   */
+  MIMALLOC_PURGE_DELAY: "100",
+  /**
+   * While the serving thread waits for events the allocator's own thread sweeps its memory, ten times a second. An event that
+   * comes meanwhile waits for the end of that, however long other threads keep the core from the sweep (docs/runtime-report.md).
+   */
+  MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "5000",
+  /**
+   * The runtime collects the young generation each second, whatever was allocated. What an open stream waits with at that moment
+   * is kept until a full collection (docs/runtime-report.md), so that 5,000 streams grew by 1.3 MB a second. What is allocated
+   * brings collections about all the same.
+   */
+  BUN_GC_TIMER_INTERVAL: "5000",
+};
 
 /** Names of what was unset, from the process that was replaced to the one in its place. */
 const UNSET_VARIABLE = "LOCKPORT_UNSET_VARIABLES";
@@ -67,8 +72,7 @@ export async function relaunch(args: readonly string[]): Promise<void> {
   const isServer = args[0] === "serve";
   if ((weakening.length === 0 && (!isServer || isLifted(env))) || !isExecutable(process.execPath)) return;
   const next = {
-    // An operator's own comes after it.
-    ...(isServer ? { [PURGE_VARIABLE]: PURGE_DELAY_MS, [COLLECTION_VARIABLE]: COLLECTION_INTERVAL_MS } : {}),
+    ...(isServer ? SERVER_DEFAULTS : {}),
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !isWeakening(name))),
     ...(isServer ? { [VARIABLE]: REQUESTS_MAX } : {}),
     ...(weakening.length === 0 ? {} : { [UNSET_VARIABLE]: weakening.join(",") }),
