@@ -240,7 +240,7 @@ describe("the form of a limit", () => {
   });
 });
 
-test("the limits of a principal are those that /my/limits lists: of a tag none, and none of others", () => {
+test("the limits of a principal are those that /my/limits lists: of tags the fixed ones, and none of others", () => {
   const of = (subject: Limit["subject"], more: Partial<Limit> = {}): Limit => ({
     ...LIMIT,
     subject,
@@ -252,14 +252,19 @@ test("the limits of a principal are those that /my/limits lists: of a tag none, 
     of({ principal: "alice" }),
     of({ key: "k-1", model: "gpt-4o" }),
     of({ relay_token: "t-1" }),
+    of({ tag: "team:red" }, { fixed: true }),
+    of({ tag: "team:red" }, { each: "principal" }),
+    of({}, { each: "tag:team" }),
   ];
   const others = [
     of({ principal: "bob" }),
     of({ key: "k-2" }),
     of({ tag: "team:search" }),
-    of({}, { each: "tag:team" }),
+    of({ tag: "team:search" }, { each: "tag:team" }),
+    of({}, { each: "tag:app" }),
     of({}, { enabled: false }),
   ];
-  const holder = { name: "alice", keyIds: ["k-1"], relayTokenIds: ["t-1"] };
+  const holder = { name: "alice", keyIds: ["k-1"], relayTokenIds: ["t-1"], fixedTags: ["team:red"] };
   expect(toHeldLimits([...held, ...others], holder)).toEqual(held);
+  expect(toHeldLimits(held.slice(-3), { ...holder, fixedTags: [] })).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { type Limit, LIMITS, limitUseOfQuery, myLimitsQuery, type OwnLimit } from "../api/limits.ts";
-import { ALL_KEYS, ALL_RELAY_TOKENS, MY_KEYS, myRelayTokensQuery } from "../api/people.ts";
+import { ALL_KEYS, ALL_RELAY_TOKENS, MY_KEYS, myRelayTokensQuery, PRINCIPALS } from "../api/people.ts";
 import { Card } from "../components/card.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { SkeletonText } from "../components/skeleton.tsx";
@@ -14,25 +14,39 @@ export interface LimitHolder {
   readonly name: string;
   readonly keyIds: readonly string[];
   readonly relayTokenIds: readonly string[];
+  /** The pairs that are fixed on them. */
+  readonly fixedTags: readonly string[];
 }
 
 /**
  * The limits that hold for every request of a principal, or for every one with one of its secrets, as `/my/limits` lists
- * them. A tag's hold for single requests: they are not among them.
+ * them. Those of a tag that is not fixed hold for single requests: they are not among them.
  */
 export function toHeldLimits(limits: readonly Limit[], holder: LimitHolder): readonly Limit[] {
-  return limits.filter(
-    (limit) => limit.enabled && limit.each?.startsWith("tag:") !== true && isAbout(limit.subject, holder),
-  );
+  return limits.filter((limit) => limit.enabled && isAbout(limit, holder));
 }
 
-function isAbout(subject: Limit["subject"], { name, keyIds, relayTokenIds }: LimitHolder): boolean {
-  if (subject.tag !== undefined) return false;
+function isAbout({ subject, each }: Limit, holder: LimitHolder): boolean {
+  const { name, keyIds, relayTokenIds, fixedTags } = holder;
+  if (each !== undefined && isOfTag(each) && listValues(each, holder).length === 0) return false;
+  if (subject.tag !== undefined) return fixedTags.includes(subject.tag);
   if (subject.principal !== undefined) return subject.principal === name;
   if (subject.key !== undefined) return keyIds.includes(subject.key);
   if (subject.relay_token !== undefined) return relayTokenIds.includes(subject.relay_token);
   return true;
 }
+
+function isOfTag(each: string): boolean {
+  return each.startsWith(OF_TAG);
+}
+
+/** What of the holder a limit counts apart. */
+function listValues(each: string, { name, keyIds, fixedTags }: LimitHolder): readonly string[] {
+  if (isOfTag(each)) return fixedTags.filter((pair) => pair.startsWith(`${each.slice(OF_TAG.length)}:`));
+  return each === "key" ? keyIds : [name];
+}
+
+const OF_TAG = "tag:";
 
 /** A limit for each of several, with the use of one instead of the highest. */
 function toUsedBy<Told extends OwnLimit>(limit: Told, used: number): Told {
@@ -40,10 +54,10 @@ function toUsedBy<Told extends OwnLimit>(limit: Told, used: number): Told {
 }
 
 /** Asks what the holder itself used of each limit that counts several apart: null until all of it is there. */
-function useOwnUse(limits: readonly Limit[], { name, keyIds }: LimitHolder): readonly Limit[] | null {
+function useOwnUse(limits: readonly Limit[], holder: LimitHolder): readonly Limit[] | null {
   const uses = useQueries({
     queries: limits.map(({ id, each }) => ({
-      ...limitUseOfQuery(id, each === "key" ? keyIds : [name]),
+      ...limitUseOfQuery(id, each === undefined ? [] : listValues(each, holder)),
       enabled: each !== undefined,
     })),
   });
@@ -86,11 +100,15 @@ export function PrincipalLimits({ name }: { readonly name: string }) {
   const keys = useQuery(ALL_KEYS.list({ principal: name }));
   const tokens = useQuery(ALL_RELAY_TOKENS.list({ principal: name }));
   const { name: nameSecret } = useSecretNames(NAMED);
-  const isPending = limits.isPending || keys.isPending || tokens.isPending;
+  const people = useQuery(PRINCIPALS.list());
+  const isPending = limits.isPending || keys.isPending || tokens.isPending || people.isPending;
+  const [ownKeys, ownTokens] = [keys.data?.rows ?? [], tokens.data?.rows ?? []];
+  const tagged = [...(people.data?.rows ?? []).filter((one) => one.name === name), ...ownKeys, ...ownTokens];
   const holder = {
     name,
-    keyIds: (keys.data?.rows ?? []).map(({ id }) => id),
-    relayTokenIds: (tokens.data?.rows ?? []).map(({ id }) => id),
+    keyIds: ownKeys.map(({ id }) => id),
+    relayTokenIds: ownTokens.map(({ id }) => id),
+    fixedTags: tagged.flatMap(({ tags }) => tags ?? []),
   };
   const held = useOwnUse(isPending ? [] : toHeldLimits(limits.data?.rows ?? [], holder), holder);
   if (limits.error !== null) return <ErrorNotice compact failure={limits.error} />;
@@ -128,7 +146,7 @@ function OwnSecretLimits(secret: SecretProps) {
 
 function OwnedLimits({ owner, ...secret }: SecretProps & { readonly owner: string }) {
   const { data } = useQuery(LIMITS.list());
-  const holder = { name: owner, keyIds: [secret.id], relayTokenIds: [secret.id] };
+  const holder = { name: owner, keyIds: [secret.id], relayTokenIds: [secret.id], fixedTags: [] };
   const held = toHeldLimits(data?.rows ?? [], holder).filter((limit) => isOfSecret(limit, secret));
   return <ListedLimits limits={useOwnUse(held, holder) ?? []} name={secret.name} isLinked />;
 }
