@@ -233,19 +233,6 @@ describe("GET /auth/me", () => {
     expect(await me({ authorization: "Bearer lp_bad" })).toEqual(nobody);
     expect(await me({ cookie: "proxy_session=a.b" })).toEqual(nobody);
   });
-
-  test("says whose a key of scope inference is, and not whose the former secret is in the grace of a rotation", async () => {
-    const { key } = await createCaller(harness, "narrow");
-    const by = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } });
-    const made = await call(harness, "POST", "/my/keys", { body: { scope: "inference" }, ...by(key) });
-    const { id, key: inference } = await made.json();
-    const me = async (secret: string) => await (await call(harness, "GET", "/auth/me", by(secret))).json();
-    expect(await me(inference)).toMatchObject({ authenticated: true, name: "narrow", role: "member" });
-    await expectError(await call(harness, "GET", "/my/keys", by(inference)), "403 scope_required", null);
-    const body = { grace_seconds: 600 };
-    await call(harness, "POST", `/admin/v1/keys/${id}/rotate`, { body });
-    expect(await me(inference)).toEqual({ authenticated: false, sso_enabled: false, password_enabled: true });
-  });
 });
 
 describe("a session's cookie that is older than an hour", () => {

@@ -68,8 +68,7 @@ export function authRoutes(deps: AuthDeps) {
         password_enabled: true,
       }),
       run: async ({ request }) => {
-        // A key of scope `inference` reaches little, and is its owner's all the same.
-        const caller = await findCaller(() => door.admit(request, "inference"));
+        const caller = await findCaller(() => door.admit(request, "caller"));
         return {
           authenticated: caller !== null,
           ...(caller !== null && { name: caller.principal.name, role: caller.principal.role }),
