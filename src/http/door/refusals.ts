@@ -4,27 +4,12 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
-import { REFUSALS_KEPT } from "#views/refusals.ts";
+import { type RefusedRow, REFUSALS_KEPT } from "#views/refusals.ts";
 
-/** A request that was refused before anything went upstream, and that therefore has no usage event. */
-export interface Refusal {
-  /** The request's id, as its answer tells it (`x-proxy-request-id`). */
-  readonly id: string;
-  readonly arrivedAtUs: InstantUs;
-  readonly code: ErrorCode;
-  /** The reason in the words of the answer, which name the nearest model as well; null where they may hold a secret. */
-  readonly message: string | null;
-  /** The caller's name, where it is known. */
-  readonly principal: string | null;
+/** A refusal as it is kept. */
+export interface Refusal extends RefusedRow {
   /** Tells the caller for good: another principal may have the name later. */
   readonly principalId: string | null;
-  /** The last characters of a key in the form of this server's own, good or not. */
-  readonly keySuffix: string | null;
-  /** The model that was asked for, where it was read. */
-  readonly model: string | null;
-  /** `chat`, `completions`, `embeddings`, or the path. */
-  readonly endpoint: string | null;
-  readonly client: string | null;
 }
 
 /** Where refusals outlast the process. */
