@@ -91,12 +91,7 @@ export interface AppliedSums {
 }
 
 /** The figures of a re-pricing: those of the requests that it changes. */
-export interface RepricingFigures {
-  readonly requests: number;
-  readonly costBeforePico: Pico;
-  readonly costAfterPico: Pico;
-  readonly unpricedBefore: number;
-  readonly unpricedAfter: number;
+export interface RepricingFigures extends Omit<RepricedUnit, "model" | "unit" | "tier" | "quantityMicros"> {
   /** By model, unit and tier. */
   readonly units: readonly RepricedUnit[];
 }
