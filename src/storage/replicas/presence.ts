@@ -158,12 +158,10 @@ const SLOT_MARGIN_MS = 5_000;
 const IDLE_MS_MIN = 5_000;
 const TRIM_MS = 60_000;
 
-interface PeerMaintenanceDeps {
-  readonly postgres: Postgres;
-  readonly clock: Clock;
+interface PeerMaintenanceDeps extends Required<
+  Pick<PresenceOptions, "postgres" | "clock" | "log" | "slotLeaseMs">
+> {
   readonly idleTimes: IdleTimes;
-  readonly slotLeaseMs: number;
-  readonly log: Log;
 }
 
 /** Fences replicas that have gone idle, so that the next change does not wait for them, and frees their slots later. */
