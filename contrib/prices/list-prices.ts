@@ -8,7 +8,8 @@ import { join } from "node:path";
 import list from "#catalog/list-prices.json" with { type: "json" };
 import type { FeedEntry } from "#catalog/feed.ts";
 import { readListPrices } from "#catalog/list-prices.ts";
-import { createPriceMapReader, isJsonObject, type JsonObject } from "#interchange/price-map.ts";
+import { createPriceMapReader } from "#interchange/price-map.ts";
+import { isJsonObject, type JsonObject } from "#kernel/json.ts";
 import type { PriceConditions } from "#kernel/price-variants.ts";
 import { isReportUnit, toPricePerMillion, toReportUnit, type Unit, UNITS } from "#kernel/units.ts";
 

@@ -1,3 +1,5 @@
+import { isJsonObject } from "#kernel/json.ts";
+
 /** A value as JSON has it. */
 export type ToldValue =
   | string
@@ -118,11 +120,11 @@ function countBytes(value: unknown): number {
 
 /** A change as it was stored; null for what this version cannot read. */
 export function parseAuditChange(json: unknown): AuditChange | null {
-  if (!isRecord(json) || !Array.isArray(json["fields"])) return null;
+  if (!isJsonObject(json) || !Array.isArray(json["fields"])) return null;
   const { label, omitted } = json;
   const list: readonly unknown[] = json["fields"];
   const fields = list.flatMap((each): FieldChange[] => {
-    if (!isRecord(each) || typeof each["field"] !== "string") return [];
+    if (!isJsonObject(each) || typeof each["field"] !== "string") return [];
     return [
       {
         field: each["field"],
@@ -142,11 +144,7 @@ export function parseAuditChange(json: unknown): AuditChange | null {
 
 function parseTold(json: unknown): ToldValue {
   if (Array.isArray(json)) return json.map(parseTold);
-  if (isRecord(json))
+  if (isJsonObject(json))
     return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, parseTold(value)]));
   return typeof json === "string" || typeof json === "number" || typeof json === "boolean" ? json : null;
-}
-
-function isRecord(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import { parse } from "papaparse";
 import { ProxyError } from "#kernel/errors.ts";
+import { isJsonObject } from "#kernel/json.ts";
 import { type BillFields, type BillFile, BillRecord, type DecimalMark, findDecimalMark } from "./bill.ts";
 
 /** Rows of one request, of all of its files: some two seconds of a reader Worker. */
@@ -134,16 +135,16 @@ function readJson(name: string, text: string, budget: RowBudget): readonly Row[]
   const pages = [parseJson(name, text)].flat();
   const rows: Row[] = [];
   for (const page of pages) {
-    const buckets = isObject(page) && Array.isArray(page["data"]) ? page["data"] : [page];
+    const buckets = isJsonObject(page) && Array.isArray(page["data"]) ? page["data"] : [page];
     for (const bucket of buckets) {
-      if (!isObject(bucket)) throw notPages(name);
+      if (!isJsonObject(bucket)) throw notPages(name);
       const { results, ...ofBucket } = bucket;
       const told = Array.isArray(results) && results.length > 0 ? results : [{}];
       budget.take(name, told.length);
       const place = () => `row ${rows.length + 1}`;
       const bucketFields = toFields(ofBucket) ?? refuseColumns(name, place());
       for (const result of told) {
-        if (!isObject(result)) throw notPages(name);
+        if (!isJsonObject(result)) throw notPages(name);
         const fields = toFields(result) ?? refuseColumns(name, place());
         rows.push({ fields: toJsonFields(fields, bucketFields), place: place() });
       }
@@ -199,12 +200,8 @@ function addFields(
   for (const [key, value] of Object.entries(object)) {
     if (fields.size > BILL_COLUMNS_MAX) return;
     const name = `${prefix}${key.toLowerCase()}`;
-    if (isObject(value) && depth < DEPTH_MAX)
+    if (isJsonObject(value) && depth < DEPTH_MAX)
       addFields(fields, value, { prefix: `${name}_`, depth: depth + 1 });
     else if (typeof value === "string" || typeof value === "boolean") fields.set(name, String(value).trim());
   }
-}
-
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

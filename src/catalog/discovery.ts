@@ -11,6 +11,7 @@ import {
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { isJsonObject } from "#kernel/json.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import {
   type CapabilityGuess,
@@ -209,7 +210,7 @@ function addListed(listed: Map<string, CapabilityGuess>, answer: unknown): void 
   const entries = findEntries(answer);
   if (entries === null) throw failed("The provider's models endpoint answered without a data array.");
   for (const entry of entries) {
-    if (!isObject(entry)) continue;
+    if (!isJsonObject(entry)) continue;
     const { id } = entry;
     if (typeof id !== "string" || !isUpstreamName(id) || listed.has(id)) continue;
     listed.set(id, guessListed(id, entry));
@@ -223,7 +224,7 @@ function addListed(listed: Map<string, CapabilityGuess>, answer: unknown): void 
  * (platform.claude.com/docs/en/api/models-list): without the next ones the newest alone would be found.
  */
 function findNextPage(answer: unknown): string | null {
-  if (!isObject(answer) || answer["has_more"] !== true) return null;
+  if (!isJsonObject(answer) || answer["has_more"] !== true) return null;
   const { last_id: lastId } = answer;
   return typeof lastId === "string" && isUpstreamName(lastId) ? lastId : null;
 }
@@ -249,15 +250,11 @@ function isList(answer: FetchedModels): boolean {
 function findEntries(answer: unknown): readonly unknown[] | null {
   // Together lists its models without the object around them.
   if (Array.isArray(answer)) return answer.some(isModelObject) ? answer : null;
-  return isObject(answer) && Array.isArray(answer["data"]) ? answer["data"] : null;
+  return isJsonObject(answer) && Array.isArray(answer["data"]) ? answer["data"] : null;
 }
 
 function isModelObject(entry: unknown): boolean {
-  return isObject(entry) && entry["object"] === "model" && typeof entry["id"] === "string";
-}
-
-function isObject(value: unknown): value is ListedModel {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isJsonObject(entry) && entry["object"] === "model" && typeof entry["id"] === "string";
 }
 
 /** Names for a target are left out: their target routes to the same upstream model. */
@@ -346,7 +343,7 @@ function findOwnCapabilities({ capabilities }: ListedModel): CapabilityGuess | n
 
 /** `architecture: {input_modalities, output_modalities}`, also without the `architecture`, or `modality: "text+image->text"`. */
 function findByModalities(entry: ListedModel): CapabilityGuess | null {
-  const holder = isObject(entry["architecture"]) ? entry["architecture"] : entry;
+  const holder = isJsonObject(entry["architecture"]) ? entry["architecture"] : entry;
   const [from = "", to = ""] = toText(holder["modality"]).split("->");
   const input = toWords(holder["input_modalities"], from);
   const output = toWords(holder["output_modalities"], to);
@@ -431,7 +428,7 @@ const FLAGS: readonly (readonly [flag: string, kind: ModelKind])[] = [
 ];
 
 function findByFlags({ capabilities: flags }: ListedModel, byName: ModelKind): CapabilityGuess | null {
-  if (!isObject(flags)) return null;
+  if (!isJsonObject(flags)) return null;
   const typed = findByType({ type: flags["type"] });
   if (typed !== null) return typed;
   if (!FLAGS.some(([flag]) => typeof flags[flag] === "boolean")) return null;

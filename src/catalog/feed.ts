@@ -1,4 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { isJsonObject } from "#kernel/json.ts";
 import { UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
 import {
   type PricePico,
@@ -157,7 +158,7 @@ interface FieldsRule {
 }
 
 function parseFields(draft: unknown, { param, names, shape, more }: FieldsRule): Fields {
-  if (!isObject(draft)) throw refuse(param, shape);
+  if (!isJsonObject(draft)) throw refuse(param, shape);
   const unknownField = Object.keys(draft).find((field) => !names.includes(field));
   if (unknownField === undefined) return draft;
   throw new ProxyError("invalid_request", more, { param: fieldParam(param, unknownField) });
@@ -198,10 +199,6 @@ export function parsePricePerUnit(pricePerUnit: unknown, param: string): PricePi
 }
 
 type Fields = { readonly [field: string]: unknown };
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function refuse(param: string, message: string): ProxyError {
   return new ProxyError("invalid_pricing", message, { param });

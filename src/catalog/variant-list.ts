@@ -1,4 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { isJsonObject } from "#kernel/json.ts";
 import {
   type PriceConditions,
   type PriceVariant,
@@ -159,14 +160,10 @@ interface MembersRule {
 }
 
 function parseMembers(draft: unknown, { param, names, message }: MembersRule): Members {
-  if (!isObject(draft)) throw refuse(param, message);
+  if (!isJsonObject(draft)) throw refuse(param, message);
   const unknown = names === undefined ? undefined : Object.keys(draft).find((name) => !names.includes(name));
   if (unknown !== undefined) throw refuse(fieldParam(param, unknown), message);
   return draft;
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function refuse(param: string, message: string): ProxyError {

@@ -1,11 +1,9 @@
 import { type FeedEntry, parsePricePerUnit } from "#catalog/feed.ts";
 import { isUpstreamName } from "#catalog/model.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { isJsonObject, type JsonObject } from "#kernel/json.ts";
 import type { PriceConditions } from "#kernel/price-variants.ts";
 import { isUnit, type PricePico, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
-
-/** A parsed JSON object. */
-export type JsonObject = { readonly [field: string]: unknown };
 
 /** A model of a price map that gives no price, or one of its prices that cannot be kept. */
 export interface SkippedPrice {
@@ -306,8 +304,4 @@ function findUnread(spec: JsonObject, readFields: ReadonlySet<string>): readonly
 function isPricing(value: unknown): boolean {
   if (typeof value === "number") return value > 0;
   return typeof value === "object" && value !== null && Object.values(value).some(isPricing);
-}
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import { findWordOfAddress } from "./litellm-upstreams.ts";
-import { isJsonObject, type JsonObject } from "./price-map.ts";
+import { isJsonObject, type JsonObject } from "#kernel/json.ts";
 
 /** A model of the catalog, as far as its price can be looked up. */
 export interface PricedModel {

@@ -25,7 +25,7 @@ import {
   toTierName,
 } from "#kernel/price-variants.ts";
 import type { ReportedUsage, UsageEnding } from "./event.ts";
-import { type JsonObject, isJsonObject } from "./json.ts";
+import { type JsonObject, isJsonObject } from "#kernel/json.ts";
 
 export interface Cost {
   /** Null when no unit was priced. */

@@ -1,4 +1,4 @@
-import { type JsonObject, isJsonObject } from "./json.ts";
+import { type JsonObject, isJsonObject } from "#kernel/json.ts";
 import { TellingSearch } from "./telling.ts";
 import { TIER } from "./cost.ts";
 import type { UsageAccumulator } from "./usage-accumulator.ts";

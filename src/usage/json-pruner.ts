@@ -1,5 +1,5 @@
 import { createGrowingBytes } from "./growing-bytes.ts";
-import { parseJson } from "./json.ts";
+import { parseJson } from "#kernel/json.ts";
 
 /** Reads a JSON text piece by piece and keeps it pruned: what tells of usage and errors, without the content. */
 export interface JsonPruner {

@@ -1,7 +1,7 @@
 import type { MeterDialect, ToldResponse } from "./dialects.ts";
 import { type ReportedUsage, ERROR_KIND_LENGTH_MAX } from "./event.ts";
 import { type JsonPruner, createJsonPruner } from "./json-pruner.ts";
-import { type JsonObject, isJsonObject, parseJson } from "./json.ts";
+import { type JsonObject, isJsonObject, parseJson } from "#kernel/json.ts";
 import { type LongData, type SseEvent, type SseParser, type SseSink, createSseParser } from "./sse.ts";
 import { readCondition, TIER, toTier } from "./cost.ts";
 import { toGeoName } from "#kernel/price-variants.ts";

@@ -1,6 +1,6 @@
 import { type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
-import { type JsonObject, isJsonObject } from "./json.ts";
+import { type JsonObject, isJsonObject } from "#kernel/json.ts";
 import { readCondition, readCost, type ToldConditions } from "./cost.ts";
 
 /** A member of a usage object, or a member of that member. */

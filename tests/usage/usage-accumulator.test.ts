@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
-import type { JsonObject } from "#usage/json.ts";
+import type { JsonObject } from "#kernel/json.ts";
 import { UsageAccumulator } from "#usage/usage-accumulator.ts";
 
 const FIELDS = [

@@ -1,7 +1,7 @@
 import type { Quantities } from "#kernel/units.ts";
 import { DIALECTS } from "#usage/dialects.ts";
 import { toErrorKind, createMeter } from "#usage/meter.ts";
-import { isJsonObject, type JsonObject, parseJson } from "#usage/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "#kernel/json.ts";
 import { normaliseUsage } from "#usage/cost.ts";
 import { createSseParser } from "#usage/sse.ts";
 import { OWN_SERVER, refuse } from "./client.ts";

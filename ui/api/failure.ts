@@ -1,4 +1,4 @@
-import { isJsonObject } from "#usage/json.ts";
+import { isJsonObject } from "#kernel/json.ts";
 
 /** Who refused: the proxy itself, the provider behind it, or this page, which could not ask or not read the answer. */
 export type FailureSource = "proxy" | "upstream" | "page";

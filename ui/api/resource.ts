@@ -2,7 +2,7 @@ import { type QueryClient, queryOptions, type QueryKey } from "@tanstack/react-q
 import type { AnswerOf, BodyOf, RouteName } from "#http/client.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import type { QueryParams } from "#kernel/route-request.ts";
-import { isJsonObject, type JsonObject } from "#usage/json.ts";
+import { isJsonObject, type JsonObject } from "#kernel/json.ts";
 import { type StoredKind, toEntityTag } from "#views/entity-tag.ts";
 import { type Change, changing } from "./changing.ts";
 import { ask } from "./client.ts";

@@ -12,7 +12,7 @@ import {
   AdminKeyPatchRequest,
   AdminKeyRotateRequest,
 } from "#http/schemas/secret-requests.ts";
-import { isJsonObject, type JsonObject } from "#usage/json.ts";
+import { isJsonObject, type JsonObject } from "#kernel/json.ts";
 import type { FieldTerms, RequestTerms } from "./terms.ts";
 
 const REQUESTS = {

@@ -9,6 +9,7 @@ import {
   rmSync,
   writeSync,
 } from "node:fs";
+import { parseJson } from "#kernel/json.ts";
 import type { Log } from "#kernel/log.ts";
 import { locks } from "#boot/settings/engine.ts";
 import type { FilePlace, FileConfig } from "#boot/settings/config.ts";
@@ -183,14 +184,6 @@ function readMark(mark: string): Moves | null {
   if (typeof value !== "object" || value === null || !("aside" in value) || !("placed" in value)) return null;
   const [aside, placed] = [parseMoves(value.aside), parseMoves(value.placed)];
   return aside === null || placed === null ? null : { aside, placed };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function parseMoves(value: unknown): readonly Move[] | null {

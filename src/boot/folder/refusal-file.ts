@@ -2,6 +2,7 @@ import { closeSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Refusal, RefusalStore } from "#http/door/refusals.ts";
 import { isErrorCode } from "#kernel/errors.ts";
+import { parseJson } from "#kernel/json.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { REFUSALS_NAME } from "#storage/files/data-files.ts";
@@ -77,13 +78,4 @@ function parseLine(line: string): readonly Refusal[] {
       client: toText("client"),
     },
   ];
-}
-
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    return null;
-  }
 }

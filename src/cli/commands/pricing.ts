@@ -25,12 +25,8 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import { writeUnpriced } from "#cli/commands/model-list.ts";
 import { parseFeed, type FeedDraft, type FeedEntry, isListVersion } from "#catalog/feed.ts";
-import {
-  createPriceMapReader,
-  isPriceMap,
-  type JsonObject,
-  type UnreadField,
-} from "#interchange/price-map.ts";
+import { createPriceMapReader, isPriceMap, type UnreadField } from "#interchange/price-map.ts";
+import type { JsonObject } from "#kernel/json.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { readReport } from "#cli/input/report.ts";
 import { addPricingVariantsCommand } from "#cli/commands/price-variants.ts";

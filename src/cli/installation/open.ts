@@ -18,6 +18,7 @@ import { toOrigin, toText } from "#boot/settings/setting-values.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { LocalApp } from "#http/local.ts";
+import { parseJson } from "#kernel/json.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import type { Route } from "#http/door/route.ts";
 
@@ -280,16 +281,6 @@ export function createRemoteInstallation({ origin, apiKey, clock, signal }: Remo
     return new Response(text, { status, headers });
   };
   return { api: createClient(origin, send), local: null, origin, clock };
-}
-
-/** Null for what is no JSON. */
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    return null;
-  }
 }
 
 function notLockport(origin: string, more = ""): CommandError {

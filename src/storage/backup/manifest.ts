@@ -1,4 +1,5 @@
 import { SetupError } from "#kernel/errors.ts";
+import { isJsonObject, type JsonObject } from "#kernel/json.ts";
 import { CATALOG_NAME, USAGE_NAME, SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 
 /** The first entry of a backup. The others have the names that they have in the data folder, journal segments in theirs. */
@@ -87,7 +88,7 @@ function parseParts(value: unknown): readonly BackupPart[] | null {
 }
 
 function parsePart(value: unknown): BackupPart | null {
-  if (!isObject(value)) return null;
+  if (!isJsonObject(value)) return null;
   const name = value["name"];
   const sizeBytes = value["size_bytes"];
   if (typeof name !== "string" || !(FIXED_NAMES.has(name) || isJournalName(name))) return null;
@@ -95,15 +96,11 @@ function parsePart(value: unknown): BackupPart | null {
   return isSize ? { name, sizeBytes } : null;
 }
 
-function parseObject(bytes: Uint8Array): { readonly [field: string]: unknown } | null {
+function parseObject(bytes: Uint8Array): JsonObject | null {
   try {
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    return isObject(value) ? value : null;
+    return isJsonObject(value) ? value : null;
   } catch {
     return null;
   }
-}
-
-function isObject(value: unknown): value is { readonly [field: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { toChangeSentence } from "#views/audit-change.ts";
 import { type StoredKind, toStoredFields } from "#views/entity-tag.ts";
-import { isJsonObject } from "#usage/json.ts";
+import { isJsonObject } from "#kernel/json.ts";
 import { loadPricing, MODELS, type Pricing, type PricingFeed } from "../../api/catalog.ts";
 import { type Change, changing } from "../../api/changing.ts";
 import { call } from "../../api/client.ts";

@@ -8,7 +8,7 @@ import {
   useEffect,
   useState,
 } from "react";
-import { isJsonObject, parseJson } from "#usage/json.ts";
+import { isJsonObject, parseJson } from "#kernel/json.ts";
 import type { ChatEndpoint } from "../../api/chat.ts";
 import type { ListedModel, ModelPricing } from "../../api/models.ts";
 import { Button } from "../../components/button.tsx";

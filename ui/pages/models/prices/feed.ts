@@ -20,7 +20,7 @@ import {
 } from "#interchange/prices-in-use.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toPricePerMillion, type Unit, UNITS } from "#kernel/units.ts";
-import { isJsonObject } from "#usage/json.ts";
+import { isJsonObject } from "#kernel/json.ts";
 import { toConditionsView } from "#catalog/price-fields.ts";
 import type { Pricing, PricingFeed } from "../../../api/catalog.ts";
 import { toIso } from "../../../search/window.ts";
