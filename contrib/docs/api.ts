@@ -37,7 +37,7 @@ Access is *public*, *caller* (an API key as \`Authorization: Bearer\` or \`x-api
 
 - every route: \`invalid_host\`, \`host_not_allowed\`, and \`internal_error\` where something can fail;
 - *caller* and *admin*: \`missing_api_key\`, \`invalid_api_key\`; *admin*: \`admin_required\`;
-- *caller* and *admin* with a key whose \`scope\` is \`inference\`: \`scope_required\`, but not on the data plane, \`/my/limits\`, \`/my/usage\` and below it;
+- *caller* and *admin* with a key whose \`scope\` is \`inference\`: \`scope_required\`, but not on the data plane, \`/my/limits\`, \`/my/usage\`, \`/my/requests\` and below them;
 - with a session every method but GET, and \`POST /auth/password\` and \`POST /auth/login-link\` always: \`cross_origin_rejected\`, and \`invalid_json\` for a form.
 
 Errors that come together have one name in the tables:

@@ -174,7 +174,7 @@ export function requireFullScope({ credential }: Caller): void {
   if (credential.kind !== "key" || credential.key.terms.scopedBy === null) return;
   throw new ProxyError(
     "scope_required",
-    "The scope of this API key is inference: it reaches /v1, /my/usage and /my/limits only. Use a key of scope full, or sign in.",
+    "The scope of this API key is inference: it reaches /v1, /my/usage, /my/limits and /my/requests only. Use a key of scope full, or sign in.",
   );
 }
 

@@ -171,6 +171,14 @@ describe("the scope inference", () => {
       expect(told).not.toContain(plaintext);
     }
     expect(await list()).toEqual(before);
+    const reached = harness.routes.filter(
+      ({ scope, path }) => scope === "inference" && path.startsWith("/my/"),
+    );
+    const places = new Set(reached.map(({ path }) => path.split("/", 3).join("/")));
+    expect(places.size).toBeGreaterThan(2);
+    const refusal = await call(harness, "GET", "/stats/summary", by(plaintext));
+    const told = await expectError(refusal, "403 scope_required", null);
+    expect([...places].filter((place) => !told.includes(place))).toEqual([]);
     for (const path of ["/my/usage", "/my/usage/series", "/my/usage/breakdown", "/my/limits"])
       expect([path, (await call(harness, "GET", path, by(plaintext))).status]).toEqual([path, 200]);
     // Section 4.1: it always answers; such a key opens nothing that it tells of.

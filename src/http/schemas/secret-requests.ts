@@ -31,7 +31,7 @@ const KEY_TERMS = {
   scope: t.Optional(
     told(
       KEY_SCOPES,
-      "`inference`: it reaches `/v1`, `/my/usage` and `/my/limits` only. `full`, which is the default: whatever its owner may.",
+      "`inference`: it reaches `/v1`, `/my/usage`, `/my/limits` and `/my/requests` only. `full`, which is the default: whatever its owner may.",
     ),
   ),
 };
