@@ -146,8 +146,8 @@ export function toJsonText(upstreamName: string): Uint8Array {
 }
 
 /**
- * Bodies up to this are spliced here: memory of its own for each would be a tenth of what a request leaves behind. The runtime
- * has copied it when `fetch` returns (Fetch, "extract a body").
+ * Shorter bodies are spliced here: memory of its own for each would be a tenth of what a request leaves behind. The runtime
+ * has copied it when `fetch` returns (Fetch, "extract a body"). Always a part of it, by which `Upstream` tells it.
  */
 const SPLICED = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -158,7 +158,7 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array):
   let sizeBytes = text.length;
   for (const { start, end, bytes } of edits) sizeBytes += bytes.length - (end - start);
   const spliced =
-    sizeBytes <= SPLICED.length ? SPLICED.subarray(0, sizeBytes) : Buffer.allocUnsafeSlow(sizeBytes);
+    sizeBytes < SPLICED.length ? SPLICED.subarray(0, sizeBytes) : Buffer.allocUnsafeSlow(sizeBytes);
   let from = 0;
   let to = 0;
   for (const { start, end, bytes } of edits) {

@@ -24,7 +24,7 @@ export interface UpstreamRequest {
   readonly url: string;
   /** Includes the body's length, where it is known. */
   readonly headers: Headers;
-  /** Bytes have been copied when the call returns: they may be others from then on. */
+  /** A part of a larger buffer has been copied when the call returns: it may be another from then on. */
   readonly body: UpstreamBody;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
   readonly cancellation: Cancellation;
@@ -131,9 +131,9 @@ export class Upstream {
       request.isConnected = true;
       cancellation.arm(this.#toHeadMs(request));
     };
-    return body instanceof Uint8Array
-      ? toConnectedBody(new Uint8Array(body), onMoved)
-      : toStreamedBody(body, onMoved);
+    if (!(body instanceof Uint8Array)) return toStreamedBody(body, onMoved);
+    const isPart = body.length < body.buffer.byteLength;
+    return toConnectedBody(isPart ? new Uint8Array(body) : body, onMoved);
   }
 }
 

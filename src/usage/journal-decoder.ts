@@ -19,7 +19,7 @@ export interface Begun {
   readonly streamed: boolean;
   readonly dimensions: UsageDimensions;
   /** See `OpenUsage.background`. */
-  readonly isBackground?: boolean;
+  readonly isBackground?: boolean | undefined;
 }
 
 /** The meaning of a line once its numbers are looked up; `definition` was taken in and stands for nothing else. */
@@ -95,17 +95,9 @@ export class JournalDecoder {
   }
 
   #lookUpBegin(entry: SpelledBegin): DecodedLine | null {
-    const { sequence, arrivedAtUs, streamed, dimensions: named, isBackground = false } = entry;
+    const named = entry.dimensions;
     const dimensions = typeof named === "number" ? this.#dimensions.get(named) : named;
-    if (dimensions === undefined) return null;
-    return {
-      kind: "begin",
-      sequence,
-      arrivedAtUs,
-      streamed,
-      dimensions,
-      ...(isBackground && { isBackground }),
-    };
+    return dimensions === undefined ? null : { ...entry, dimensions };
   }
 
   #lookUpEnd({ sequence, ending, prices: named }: SpelledEnd): DecodedLine | null {

@@ -259,6 +259,21 @@ describe("what is read", () => {
     },
   );
 
+  test.each([64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1])(
+    "a body of %i bytes has memory of its own, or a part of what others are spliced in, and never all of that",
+    (sizeBytes) => {
+      const splice = (letter: string) => {
+        const rest = sizeBytes - '{"model":"b","user":""}'.length;
+        return spliceBody(parse(`{"model":"a","user":"${letter.repeat(rest)}"}`), toJsonText("b"));
+      };
+      const body = splice("x");
+      const isPart = body.length < body.buffer.byteLength;
+      splice("y");
+      expect(body).toHaveLength(sizeBytes);
+      expect(body.includes(0x79)).toBe(isPart);
+    },
+  );
+
   test("a key in escapes names a field exactly when JSON.parse says so, and costs no text of its own", () => {
     const spelled = fc
       .tuple(

@@ -26,13 +26,13 @@ function callWith(body: BodySource) {
   });
 }
 
-test("bytes may be others as soon as they are sent, on a new connection and on one that is kept: those that were there arrive", async () => {
+test("a part of a buffer may be another as soon as it is sent, on a new connection and on one that is kept: what it was arrives", async () => {
   upstream = await startUpstream({ script: (call) => call.reply({ body: "{}" }) });
   const caller = new Upstream(clock);
   const url = `http://127.0.0.1:${upstream.port}/v1/messages`;
   const target = caller.openTarget(url, { verifyTls: true, caPem: null, timeoutConnectSeconds: 5 });
   for (const sizeBytes of [1, 1_040, 64 * 1024, 1_040]) {
-    const body = new Uint8Array(sizeBytes).fill(0x61);
+    const body = new Uint8Array(sizeBytes + 1).fill(0x61).subarray(0, sizeBytes);
     const call = caller.call({
       method: "POST",
       target,
