@@ -630,6 +630,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
     await see(operation, "invalid_request", { path: `${toTemplate(operation)}?dry_run=yes` });
   }
   await refuse("GET /admin/v1/limits", [["invalid_request", { path: "/admin/v1/limits?subject=somebody" }]]);
+  await refuse("GET /admin/v1/catalog", [["invalid_request", { path: "/admin/v1/catalog?people=x" }]]);
   await refuse("GET /*", [["unknown_endpoint", { path: "/v1/nothing" }]]);
 });
 

@@ -53,6 +53,7 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
         },
       ],
       answer: json(200, CatalogFile, FILE),
+      errors: ["invalid_request"],
       run: async ({ request }) => {
         if (!readSwitch(new URL(request.url).searchParams, "people"))
           return toCatalogFileView(await catalog.snapshot());
