@@ -49,10 +49,12 @@ export function createIngress(deps: IngressDeps): Ingress {
   return { serve };
 
   async function serve(
-    { name: endpoint, id }: FoundEndpoint,
+    found: FoundEndpoint,
     request: Request,
     connections: Connections | null,
   ): Promise<Response> {
+    // Taken apart here: a parameter of an async function would get a scope of its own for that.
+    const { name: endpoint, id } = found;
     const arrivedAtUs = arrivals.next();
     const arrivedAtMs = clock.monotonicMs();
     let body: WholeBody | null = null;

@@ -37,11 +37,14 @@ export class JournalSync {
   /** Called after each write. */
   touch(): void {
     this.#isDirty = true;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = null;
-      this.start();
-    }, SYNC_INTERVAL_MS);
+    this.#timer ??= setTimeout(this.#begin, SYNC_INTERVAL_MS);
   }
+
+  /** Not within `touch`, which would make a scope for it with each write. */
+  readonly #begin = (): void => {
+    this.#timer = null;
+    this.start();
+  };
 
   /** Called with the segment before, when lines go to another file: that one is confirmed once more, and closed. */
   retire(file: SegmentFile): void {

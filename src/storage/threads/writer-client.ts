@@ -75,11 +75,14 @@ export class WriterClient {
   }
 
   wake(): void {
-    this.#wakeTimer ??= setTimeout(() => {
-      this.#wakeTimer = null;
-      this.worker.tell("wake");
-    }, BATCH_INTERVAL_MS);
+    this.#wakeTimer ??= setTimeout(this.#tell, BATCH_INTERVAL_MS);
   }
+
+  /** Not within `wake`, which would make a scope for it with each write of the journal. */
+  readonly #tell = (): void => {
+    this.#wakeTimer = null;
+    this.worker.tell("wake");
+  };
 
   /**
    * Adds up what has ended before the journal's line of this watermark. Rejects when the ledger could not do so, or the Worker
