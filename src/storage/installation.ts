@@ -72,21 +72,13 @@ export function openInstallation(driver: EngineDriver): StorageEngine {
 
 /** Opens everything for a server (`StorageEngine.serve`). It holds the data folder from before the first look at it until the end. */
 function openServer(driver: EngineDriver, options: ServeOptions): Promise<Storage> {
-  const { dataDir, clock, log } = options;
   return closeOnFailure(async (opened) => {
     const { lockDataFolder } = await import("./files/folder-lock.ts");
     const { openLedger } = await import("./threads/ledger.ts");
-    const lock = lockDataFolder(dataDir);
+    const lock = lockDataFolder(options.dataDir);
     opened.defer(() => lock.release());
     const { stores, ledger, shared, health, measure, leave } = await driver.serve(options, { lock, opened });
-    const usage = openLedger(ledger, {
-      dataDir,
-      lock,
-      clock,
-      log,
-      sync: options.ledgerSync,
-      retentionDays: options.usageRetentionDays,
-    });
+    const usage = openLedger(ledger, { ...options, lock });
     opened.defer(async () => {
       // Both may wait for a database that is silent: they do so at once, since no request is served any more.
       const leaving = leave?.();

@@ -47,8 +47,8 @@ export async function startTeam(
     dataDir,
     clock,
     log: createTestLog().log,
-    sync: "interval",
-    retentionDays: null,
+    ledgerSync: "interval",
+    usageRetentionDays: null,
   });
   const harness = await startHarness({
     stats: opened.stats,

@@ -202,7 +202,7 @@ describe("usage.db locked by another process", () => {
   }, 20_000);
 
   test("holds up the end of a request that waits for the database, and no other", async () => {
-    await using opened = await serveLedger({ sync: "database" });
+    await using opened = await serveLedger({ ledgerSync: "database" });
     await opened.record(0);
     expect(await opened.countRecorded()).toBe(1);
     let isEnded = false;
@@ -223,7 +223,7 @@ describe("usage.db locked by another process", () => {
   test("has a request refused before it goes upstream once the database has confirmed nothing for ten seconds, where ends wait for it", async () => {
     let laterMs = 0;
     const clock = { ...createManualClock(), monotonicMs: () => performance.now() + laterMs };
-    await using opened = await serveLedger({ sync: "database", clock });
+    await using opened = await serveLedger({ ledgerSync: "database", clock });
     await using interval = await serveLedger({ clock });
     let under;
     {

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 async function open(dataDir = makeDataDir(), clock: ManualClock = createManualClock(NEW_YEAR_US)) {
   const { log } = createTestLog();
-  const opened = await openLedger({ dataDir, clock, log, sync: "interval", retentionDays: null });
+  const opened = await openLedger({ dataDir, clock, log, ledgerSync: "interval", usageRetentionDays: null });
   cleanups.push(() => opened.close());
   const look = async (after: string, filter = EVERYTHING.filter, window = EVERYTHING.window) => {
     const found = await opened.stats.listRecorded({ ...EVERYTHING, filter, window }, { ...PAGE, after });

@@ -42,8 +42,8 @@ export async function serveLedger(
   const clock = createManualClock();
   const opened = await openLedger({
     clock,
-    sync: "interval",
-    retentionDays: null,
+    ledgerSync: "interval",
+    usageRetentionDays: null,
     ...options,
     dataDir,
     log,

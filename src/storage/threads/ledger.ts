@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { type Clock, DAY_US, type InstantUs } from "#kernel/clock.ts";
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { joinNext } from "#kernel/turns.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
@@ -8,7 +8,7 @@ import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { Recorder } from "#usage/recorder.ts";
-import type { LedgerSync, Storage } from "#storage/engine.ts";
+import type { ServeOptions, Storage } from "#storage/engine.ts";
 import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
@@ -40,15 +40,12 @@ const STOP_WAIT_MS_MAX = 500;
 /** A superseded server may still add to its own segment for this long. It knows within half a second. */
 const EARLIER_LIVE_MS = 3_000;
 
-export interface LedgerOptions {
-  readonly dataDir: string;
+export interface LedgerOptions extends Pick<
+  ServeOptions,
+  "dataDir" | "clock" | "log" | "ledgerSync" | "usageRetentionDays"
+> {
   /** Held by the caller until the ledger is closed. */
   readonly lock: ServerLock;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly sync: LedgerSync;
-  /** Rows of the request log older than this are removed; null keeps them for ever. Totals always stay. */
-  readonly retentionDays: number | null;
 }
 
 /** A server's time with the ledger. Each start has the next number; who finds a higher one than its own writes no more. */
@@ -107,7 +104,7 @@ export interface OpenedLedger
  */
 export function openLedger(
   parts: LedgerParts,
-  { dataDir, lock, clock, log, sync, retentionDays }: LedgerOptions,
+  { dataDir, lock, clock, log, ledgerSync, usageRetentionDays }: LedgerOptions,
 ): OpenedLedger {
   const { journalDirectory, place, committed, recorded, run } = parts;
   const superseded = Promise.withResolvers<void>();
@@ -200,7 +197,7 @@ export function openLedger(
     void flush();
     return sums;
   };
-  const ageUsMax = retentionDays === null ? null : retentionDays * DAY_US;
+  const ageUsMax = usageRetentionDays === null ? null : usageRetentionDays * DAY_US;
   const maintain = () => writer.worker.askUntilAnswered("maintain", { nowUs: clock.nowUs(), ageUsMax });
   const maintenance = setInterval(() => void maintain(), MAINTENANCE_INTERVAL_MS);
 
@@ -234,7 +231,7 @@ export function openLedger(
   const uncommittedMs = () => backlog.ageMs;
   const ledger = new Recorder({
     journal,
-    sync,
+    sync: ledgerSync,
     uncommittedMs,
     findEvent: (event) => report("findEvent", event),
     flush,

@@ -44,8 +44,8 @@ async function serve({ target, postgres }: TestDatabase, dataDir = makeDataDir()
       lock,
       clock: createManualClock(),
       log,
-      sync: "interval",
-      retentionDays: null,
+      ledgerSync: "interval",
+      usageRetentionDays: null,
     }),
     (one) => one.close(),
   );
