@@ -54,9 +54,7 @@ export async function examineDatabase({
   const session = await readSession(postgres);
   const age = await findSchemaAge(postgres);
   return {
-    version: session.version,
-    isEncrypted: session.is_encrypted,
-    isStandby: session.is_standby,
+    ...session,
     clockSkewMs: await measureSkew(postgres, clock),
     schema: age,
     lackingRights: await findLackingRights(postgres, age !== "none"),
@@ -64,16 +62,12 @@ export async function examineDatabase({
   };
 }
 
-interface SessionRow {
-  readonly version: string;
-  readonly is_encrypted: boolean;
-  readonly is_standby: boolean;
-}
+type Session = Pick<DatabaseExamination, "version" | "isEncrypted" | "isStandby">;
 
-async function readSession(postgres: Postgres): Promise<SessionRow> {
-  const [row] = await postgres.all<SessionRow>(
-    `SELECT current_setting('server_version') AS version, pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS is_standby,
-       coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted`,
+async function readSession(postgres: Postgres): Promise<Session> {
+  const [row] = await postgres.all<Session>(
+    `SELECT current_setting('server_version') AS version, pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS "isStandby",
+       coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS "isEncrypted"`,
   );
   if (row === undefined) throw new TypeError("a SELECT without FROM has one row");
   return row;
