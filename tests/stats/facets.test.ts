@@ -4,25 +4,35 @@ import type { FacetUses } from "#stats/facets.ts";
 import { FACET_VALUES_MAX, toFacets } from "#stats/facets.ts";
 
 const CONTEXT = { nowUs: 0, providerNames: new Map([["id-1", "openai"]]) };
-const NOTHING: FacetUses = { principals: [], keys: [], providers: [], models: [], clients: [], tags: [] };
+const none = new Map<never, never>();
+const NOTHING: FacetUses = {
+  principals: none,
+  keys: none,
+  principalOf: none,
+  providers: none,
+  models: none,
+  clients: none,
+  tags: none,
+};
 
 describe("facets", () => {
   test("list each value once with its requests, sorted by code unit, providers by the name they have now", () => {
     const uses: FacetUses = {
-      principals: [{ value: "alice", requests: 3 }],
-      keys: [{ value: "key-1", principal: "alice", requests: 2 }],
-      providers: [
-        { value: "id-1", requests: 1 },
-        { value: "gone", requests: 1 },
-        { value: "gone-too", requests: 1 },
-        { value: "transparent:messages", requests: 1 },
-      ],
-      models: [{ value: "fast", requests: 2 }],
-      clients: [{ value: "curl/8", requests: 2 }],
-      tags: [
-        { value: "env:prod", requests: 2 },
-        { value: "app:shop", requests: 1 },
-      ],
+      principals: new Map([["alice", 3]]),
+      keys: new Map([["key-1", 2]]),
+      principalOf: new Map([["key-1", "alice"]]),
+      providers: new Map([
+        ["id-1", 1],
+        ["gone", 1],
+        ["gone-too", 1],
+        ["transparent:messages", 1],
+      ]),
+      models: new Map([["fast", 2]]),
+      clients: new Map([["curl/8", 2]]),
+      tags: new Map([
+        ["env:prod", 2],
+        ["app:shop", 1],
+      ]),
     };
     expect(toFacets(uses, CONTEXT)).toMatchObject({
       principals: ["alice"],
@@ -51,7 +61,8 @@ describe("facets", () => {
         (uses, isReversed) => {
           const all = uses.map((requests, index) => ({ value: `c${index}`, requests }));
           const used = isReversed ? all.toReversed() : all;
-          const { clients, counts, cut } = toFacets({ ...NOTHING, clients: used }, CONTEXT);
+          const counted = new Map(used.map(({ value, requests }) => [value, requests]));
+          const { clients, counts, cut } = toFacets({ ...NOTHING, clients: counted }, CONTEXT);
           const byUse = all.toSorted(
             (left, right) => right.requests - left.requests || (left.value < right.value ? -1 : 1),
           );
