@@ -108,16 +108,23 @@ function readLeniently(body: string, boundary: string): string[] {
   const found: string[] = [];
   for (const piece of body.split(`--${boundary}`)) {
     const headEnd = /\r\n\r\n|\n\n|\r\r|$/.exec(piece);
-    const head = piece.slice(0, headEnd?.index);
+    // A header with a name of its own is no part of these, nor are the folded lines behind it: `-Content-Disposition`.
+    const head = piece
+      .slice(0, headEnd?.index)
+      .replaceAll(
+        /(?<=^|[\r\n])(?!content-(?:disposition|type)\s*:)[\w-]+:[^\r\n]*(?:[\r\n]+[ \t][^\r\n]*)*/gi,
+        "",
+      );
     const value = piece.slice((headEnd?.index ?? 0) + (headEnd?.[0].length ?? 0));
     const names = Array.from(head.matchAll(/name[\s*0-9]*=\s*(?:"([^"]*)"?|'([^']*)'|([^;\s]*))/gi)).map(
       ([, quoted, single, token]) =>
-        decodeURIComponent((quoted ?? single ?? token ?? "").replaceAll(/%(?![0-9a-f]{2})/gi, ""))
+        (quoted ?? single ?? token ?? "")
+          .replaceAll(/%([0-9a-f]{2})?/gi, (_, hex = "0") => String.fromCharCode(Number.parseInt(hex, 16)))
           .toLowerCase()
           .replaceAll(/[\s\\'"\0]/g, ""),
     );
-    // No parser takes a hyphen or a suffix off: `-model` and `model.mp3` are other names.
-    if (names.some((name) => /^[^\w-]*model(?![\w.-])/.test(name))) found.push(value.replace(/\r\n$/, ""));
+    // No parser takes a hyphen or a suffix off: `-model`, `model.mp3` and `model=a` are other names.
+    if (names.some((name) => /^[^\w-]*model(?![\w.:=-])/.test(name))) found.push(value.replace(/\r\n$/, ""));
   }
   return found;
 }
