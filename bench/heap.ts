@@ -46,7 +46,7 @@ const HELD_BYTES = 2 * EVENT.length * 10;
 /** From then on a request is one that lasts, and its caller is watched (`LASTING_MS_MIN`). */
 const LASTING_MS = 150;
 
-/** The writer Worker has committed by then what came before: its part is resident. */
+/** What the writer Worker allocates for a request counts too: it commits within this. */
 const WRITTEN_MS = 500;
 
 /** True for one of requests that wait, counted behind a full collection. */

@@ -8,11 +8,11 @@ import { readEnvironment, type Environment } from "#boot/settings/environment.ts
 const VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 const REQUESTS_MAX = "65336";
 
-/** What a server sets of the runtime, unless its operator has set it. */
+/** What a server sets of the runtime where it replaces itself, unless its operator has set it. */
 export const SERVER_DEFAULTS = {
   /**
    * The allocator keeps what was freed for a second before the system has it back, and 200 streams at once were 40 MB the
-   * larger for it (measured: docs/reliability.md). At nothing at all, each request would pay for it.
+   * larger for it (measured). At nothing at all, each request would pay for it.
    */
   MIMALLOC_PURGE_DELAY: "100",
   /**

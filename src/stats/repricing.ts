@@ -64,21 +64,14 @@ export function toBeyondPlan(
   return isNothing ? undefined : beyond;
 }
 
-/** What changes of one unit of a model at one tier. */
-export interface RepricedUnit {
+/** What changes of one unit of a model at one tier. Those that get a price by the request (unit `requests`) had none of it before. */
+export interface RepricedUnit extends Omit<RepricingFigures, "units"> {
   readonly model: string;
   readonly unit: Unit;
   /** Null is the standard one. */
   readonly tier: string | null;
   /** In millionths, since quantities of audio have fractions. */
   readonly quantityMicros: bigint;
-  /** Those that get a price by the request (unit `requests`) had none of it before. */
-  readonly requests: number;
-  readonly costBeforePico: Pico;
-  readonly costAfterPico: Pico;
-  /** Requests that had none of the unit priced. */
-  readonly unpricedBefore: number;
-  readonly unpricedAfter: number;
 }
 
 /** The sum of the changes that were applied, or its difference from the plan. */
@@ -91,7 +84,13 @@ export interface AppliedSums {
 }
 
 /** The figures of a re-pricing: those of the requests that it changes. */
-export interface RepricingFigures extends Omit<RepricedUnit, "model" | "unit" | "tier" | "quantityMicros"> {
+export interface RepricingFigures {
+  readonly requests: number;
+  readonly costBeforePico: Pico;
+  readonly costAfterPico: Pico;
+  /** Requests with a quantity that no price was known of. */
+  readonly unpricedBefore: number;
+  readonly unpricedAfter: number;
   /** By model, unit and tier. */
   readonly units: readonly RepricedUnit[];
 }

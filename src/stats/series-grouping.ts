@@ -65,8 +65,8 @@ export function parseGroupBy<Field extends string>(
   const field = fields.find((known) => known === text);
   if (field !== undefined) return { field };
   // A key is well-formed when a pair with it is: in a pair the first colon ends the key.
-  const key = text.startsWith(TAG_PREFIX) ? text.slice(TAG_PREFIX.length) : ":";
-  const pair = key.includes(":") ? null : normaliseTag(`${key}:x`);
+  const key = text.startsWith(TAG_PREFIX) ? text.slice(TAG_PREFIX.length) : null;
+  const pair = key === null || key.includes(":") ? null : normaliseTag(`${key}:x`);
   if (pair !== null) return { field: "tag", tagKey: pair.slice(0, pair.indexOf(":")) };
   throw new ProxyError("invalid_request", `${param} must be one of ${fields.join(", ")} or tag:<key>.`, {
     param,

@@ -353,6 +353,8 @@ describe("what was used is told exactly", () => {
     const [cleo, dora] = [await world.person("tag-cleo"), await world.person("tag-dora")];
     await world.admin("PATCH", `/principals/${cleo.id}`, { tags: ["team:red"] });
     await world.admin("PATCH", `/keys/${dora.keyId}`, { tags: ["team:blue"] });
+    // Her key's own comes first on its requests, and those of her other keys and of her session have this one.
+    await world.admin("PATCH", `/principals/${dora.id}`, { tags: ["team:pink"] });
     const draft = { measure: "requests", amount: 1000, window: "day" };
     const red = { subject: { tag: "team:red" } };
     const drafts = {
@@ -386,9 +388,10 @@ describe("what was used is told exactly", () => {
       ["tag-open-each", 2, [{ tag: "team:red", used: 2, ...none }]],
       ["tag-people", 1, undefined],
     ]);
+    const pink = { tag: "team:pink", used: 0, ...none };
     expect(await listOf(dora)).toEqual([
-      ["tag-each", 3, [{ tag: "team:blue", used: 3, ...none }]],
-      ["tag-open-each", 3, [{ tag: "team:blue", used: 3, ...none }]],
+      ["tag-each", 3, [{ tag: "team:blue", used: 3, ...none }, pink]],
+      ["tag-open-each", 3, [{ tag: "team:blue", used: 3, ...none }, pink]],
     ]);
     for (const { id } of made) await world.admin("DELETE", `/limits/${id}`);
   });

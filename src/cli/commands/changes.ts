@@ -1,3 +1,4 @@
+import { isJsonObject } from "#kernel/json.ts";
 import type { BodyOf } from "#http/client.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { describePrices, describeRoute, describeVariants } from "#interchange/catalog-text.ts";
@@ -5,7 +6,7 @@ import type { Note, Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { PeopleFile } from "#views/people-file.ts";
 import { describePeople, isOfPeople } from "./people-changes.ts";
-import { isObject, type Client } from "#cli/installation/client.ts";
+import { type Client } from "#cli/installation/client.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withProgress } from "#cli/screen/progress.ts";
@@ -233,5 +234,5 @@ function show(field: string, value: unknown): string {
 }
 
 function toObject(value: unknown): { readonly [field: string]: unknown } {
-  return isObject(value) ? value : {};
+  return isJsonObject(value) ? value : {};
 }

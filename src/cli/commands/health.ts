@@ -1,3 +1,4 @@
+import { isJsonObject } from "#kernel/json.ts";
 import { Option, type Command } from "commander";
 import { findListeningUrl } from "#boot/folder/serving-address.ts";
 import { addDataDirOption, readOrigin } from "#cli/input/options.ts";
@@ -7,7 +8,6 @@ import { findServerUrl, type InstallationOptions } from "#cli/installation/open.
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { type Terminal, collectText } from "#cli/screen/terminal.ts";
-import { isObject } from "#cli/installation/client.ts";
 
 /** A server that takes longer is not well. */
 const ANSWER_MS_MAX = 3_000;
@@ -54,7 +54,7 @@ async function asksUp(origin: string): Promise<boolean> {
     if (response.status !== 200 || response.body === null) return false;
     const name = `The answer of ${origin}`;
     const body: unknown = JSON.parse(await collectText(response.body, { name, bytesMax: ANSWER_BYTES_MAX }));
-    return isObject(body) && body["status"] === "ok";
+    return isJsonObject(body) && body["status"] === "ok";
   } catch {
     return false;
   }

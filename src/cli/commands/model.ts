@@ -1,3 +1,4 @@
+import { isJsonObject } from "#kernel/json.ts";
 import type { Command } from "commander";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
@@ -17,7 +18,7 @@ import { addModelListCommands } from "#cli/commands/model-list.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { formatCommand } from "#cli/screen/typed-command.ts";
-import { type Client, isObject, type Installation, type Json } from "#cli/installation/client.ts";
+import { type Client, type Installation, type Json } from "#cli/installation/client.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { suggest, CommandError } from "#cli/screen/failure.ts";
 import { getModel } from "#cli/installation/lists.ts";
@@ -252,7 +253,7 @@ function checkChange({ fields }: Said): void {
   }
   const name = toText(alias);
   if (name !== undefined) parseAlias(name);
-  parsePricing(typed<Prices>(isObject(pricing) ? pricing : {}));
+  parsePricing(typed<Prices>(isJsonObject(pricing) ? pricing : {}));
   parsePriceVariants(Array.isArray(variants) ? variants : null);
 }
 
@@ -266,7 +267,7 @@ async function changeModel(installation: Installation, { fields, named }: Said, 
   const { api } = installation;
   const { alias, capabilities, pricing: inForce } = typed<ModelView>(before);
   const { pricing, ...unpriced } = fields;
-  if (isObject(pricing) && fields["effective_from"] !== undefined && isEachPriced(pricing)) {
+  if (isJsonObject(pricing) && fields["effective_from"] !== undefined && isEachPriced(pricing)) {
     await setDatedPrices(api, alias, { pricing, from: fields["effective_from"] });
     const { effective_from: _, ...undated } = unpriced;
     const left = fields["price_variants"] === undefined ? undated : unpriced;
@@ -281,7 +282,7 @@ async function changeModel(installation: Installation, { fields, named }: Said, 
     ...others,
     ...(fields["target"] !== undefined && { target }),
     ...(more.length > 0 && { capabilities: [...new Set([...capabilities, ...more])] }),
-    ...(isObject(pricing) && { pricing: { ...kept, ...pricing } }),
+    ...(isJsonObject(pricing) && { pricing: { ...kept, ...pricing } }),
   };
   const route = "PATCH /admin/v1/models/:alias";
   return (await api.ask(route, { params: { alias: named["alias"] ?? "" }, body })).data;
@@ -325,7 +326,7 @@ function describeChange(before: ModelView, after: ModelView, said: Said["fields"
     from === undefined
       ? []
       : [
-          ...Object.entries(typed<Prices>(isObject(pricing) ? pricing : {})).map(
+          ...Object.entries(typed<Prices>(isJsonObject(pricing) ? pricing : {})).map(
             ([unit, price]) => [unit, isUnit(unit) ? toPrice(price ?? undefined, unit) : ""] as const,
           ),
           ...(Array.isArray(variants)

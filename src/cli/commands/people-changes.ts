@@ -1,3 +1,4 @@
+import { isJsonObject } from "#kernel/json.ts";
 import { resolve } from "node:path";
 import type { AnswerOf } from "#http/client.ts";
 import { isOwnKeyText } from "#identity/secret.ts";
@@ -7,7 +8,7 @@ import { SECRET_FORM } from "#people/people-draft.ts";
 import { type FileKey, PEOPLE_DEFAULTS, type PeopleFile } from "#views/people-file.ts";
 import type { Environment } from "#boot/settings/environment.ts";
 import { findTextFile, SECRET_BYTES_MAX } from "#cli/input/input.ts";
-import { isObject } from "#cli/installation/client.ts";
+
 import { CommandError } from "#cli/screen/failure.ts";
 
 type CatalogOutcome = AnswerOf<"POST /admin/v1/catalog">;
@@ -97,7 +98,7 @@ function toSource(key: FileKey | undefined): string {
 function show(value: unknown): string {
   if (value === null || value === undefined || value === "") return "none";
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(", ");
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     const pairs = Object.entries(value).map(([field, of]) => `${field}=${String(of)}`);
     return pairs.length === 0 ? "everybody" : pairs.join(" ");
   }

@@ -1,6 +1,7 @@
+import { isJsonObject } from "#kernel/json.ts";
 import { type Command, InvalidArgumentError } from "commander";
 import { parsePriceVariants } from "#catalog/variant-list.ts";
-import { isObject } from "#cli/installation/client.ts";
+
 import { getModel } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { readNumber, readTextInput } from "#cli/input/input.ts";
@@ -119,7 +120,7 @@ function readList(text: string): readonly unknown[] {
       "The list is not JSON: lockport pricing variants MODEL --json shows one.",
     );
   }
-  const list = isObject(parsed) ? parsed["price_variants"] : parsed;
+  const list = isJsonObject(parsed) ? parsed["price_variants"] : parsed;
   if (!Array.isArray(list)) throw new CommandError("failure", "The list must be a JSON array of variants.");
   const variants: readonly unknown[] = list;
   parsePriceVariants(variants);

@@ -1,3 +1,4 @@
+import { isJsonObject } from "#kernel/json.ts";
 import { type Command, Option } from "commander";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/screen/help.ts";
@@ -19,7 +20,7 @@ import { toConditionWords } from "#kernel/price-variants.ts";
 import { toConditionsView } from "#catalog/price-fields.ts";
 import type { AnswerOf } from "#http/client.ts";
 import { readTextInput } from "#cli/input/input.ts";
-import { given, type Client, type Installation, isObject } from "#cli/installation/client.ts";
+import { given, type Client, type Installation } from "#cli/installation/client.ts";
 import { listModels, listProviders } from "#cli/installation/lists.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { withProgress } from "#cli/screen/progress.ts";
@@ -330,10 +331,10 @@ function parsePriceText(
   } catch {
     throw new CommandError("failure", "The feed is not JSON: lockport pricing load --help shows one.");
   }
-  if (isObject(parsed) && !Array.isArray(parsed["entries"]) && isPriceMap(parsed)) {
+  if (isJsonObject(parsed) && !Array.isArray(parsed["entries"]) && isPriceMap(parsed)) {
     return { kind: "map", map: parsed };
   }
-  if (!isObject(parsed) || !Array.isArray(parsed["entries"])) {
+  if (!isJsonObject(parsed) || !Array.isArray(parsed["entries"])) {
     throw new ProxyError("invalid_pricing", "A feed must have a version and a list of entries.", {
       param: "entries",
     });

@@ -1,6 +1,7 @@
+import { isJsonObject } from "#kernel/json.ts";
 import { readTextInput } from "#cli/input/input.ts";
 import { toWindow } from "#cli/input/report.ts";
-import { isObject, type Installation, type Json } from "#cli/installation/client.ts";
+import { type Installation, type Json } from "#cli/installation/client.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Said } from "#cli/routes/route-command.ts";
@@ -63,10 +64,10 @@ export function tellRepricing(terminal: Terminal, view: Json): void {
 /** What became of it, and what can be done with it now. */
 function tellState(terminal: Terminal, view: Json): void {
   const { id, state, total, rows_from: rowsFrom, rows_gone: rowsGone, beyond_plan: beyond } = view;
-  if (isObject(total) && total["requests"] === 0) terminal.writeMessage("No request would change.\n");
+  if (isJsonObject(total) && total["requests"] === 0) terminal.writeMessage("No request would change.\n");
   if (typeof rowsFrom === "string")
     terminal.writeMessage(`Rows of requests before ${rowsFrom} were removed: those keep their prices.\n`);
-  if (isObject(beyond))
+  if (isJsonObject(beyond))
     terminal.writeMessage(
       `Recorded after the plan and not in its figures: ${String(beyond["requests"])} requests, ${String(beyond["difference"])} in cost.\n`,
     );
@@ -78,7 +79,7 @@ function tellState(terminal: Terminal, view: Json): void {
     terminal.writeMessage(`planned, nothing is changed: lockport reprice apply ${String(id)}\n`);
   else if (state === "applied")
     terminal.writeMessage(`applied; lockport reprice revert ${String(id)} takes it back\n`);
-  else if (state === "failed" && isObject(total)) {
+  else if (state === "failed" && isJsonObject(total)) {
     const back = view["changed_at"] === null ? "" : `, or: lockport reprice revert ${String(id)}`;
     terminal.writeMessage(`failed: lockport reprice apply ${String(id)}${back}\n`);
   } else terminal.writeMessage(`${String(state)}\n`);

@@ -1,3 +1,4 @@
+import { isJsonObject } from "#kernel/json.ts";
 import type { AnswerOf, CallOf, RouteName } from "#http/client.ts";
 import { LOCAL_PRINCIPAL } from "#identity/principal.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -60,15 +61,15 @@ export function createClient(origin: string, send: Send): Client {
     const url = `${origin}${address}`;
     const response = await send(new Request(url, init));
     const data: unknown = await response.json();
-    if (!isObject(data)) throw new TypeError("an answer is no object");
+    if (!isJsonObject(data)) throw new TypeError("an answer is no object");
     return { data, headers: response.headers };
   }
 }
 
 /** Reads an error envelope (specification, section 2.1); null when it is none. */
 export function findRefusal(status: number, envelope: unknown): Refusal | null {
-  const error = isObject(envelope) ? envelope["error"] : null;
-  if (!isObject(error)) return null;
+  const error = isJsonObject(envelope) ? envelope["error"] : null;
+  if (!isJsonObject(error)) return null;
   const { message, code, param } = error;
   if (typeof message !== "string" || typeof code !== "string") return null;
   const refusal = { message, code, param: typeof param === "string" ? param : null };
@@ -77,10 +78,6 @@ export function findRefusal(status: number, envelope: unknown): Refusal | null {
     toPrintable(describeRefusal(refusal)),
     code,
   );
-}
-
-export function isObject(value: unknown): value is { readonly [field: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Fields of a body without those that are undefined, which JSON leaves out as well. */

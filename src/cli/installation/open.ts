@@ -4,13 +4,7 @@ import { createSystem } from "#boot/process/system.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import type { OutputOptions } from "#cli/screen/output.ts";
 import { type Terminal, collectText } from "#cli/screen/terminal.ts";
-import {
-  CSV_TYPE,
-  type Installation,
-  createClient,
-  findRefusal,
-  isObject,
-} from "#cli/installation/client.ts";
+import { CSV_TYPE, type Installation, createClient, findRefusal } from "#cli/installation/client.ts";
 import { formatAddress, toReachable } from "#boot/settings/listen-address.ts";
 import { findServingAddress } from "#boot/folder/serving-address.ts";
 import type { Environment } from "#boot/settings/environment.ts";
@@ -18,7 +12,7 @@ import { toOrigin, toText } from "#boot/settings/setting-values.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { LocalApp } from "#http/local.ts";
-import { parseJson } from "#kernel/json.ts";
+import { isJsonObject, parseJson } from "#kernel/json.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import type { Route } from "#http/door/route.ts";
 
@@ -271,7 +265,7 @@ export function createRemoteInstallation({ origin, apiKey, clock, signal }: Remo
       const refusal = headers.get("x-proxy-error-source") === "proxy" ? findRefusal(status, answer) : null;
       throw refusal ?? notLockport(origin, ` (status ${status})`);
     }
-    if (!isObject(answer)) throw notLockport(origin);
+    if (!isJsonObject(answer)) throw notLockport(origin);
     // Loaded here and not above: a command on this machine has no use for it.
     const { listRoutes } = await import("#http/local.ts");
     const { pathname } = new URL(request.url);
@@ -316,17 +310,17 @@ function isOn(path: string, pathname: string): boolean {
 type Schema = { readonly [keyword: string]: unknown };
 
 function fits(value: unknown, { anyOf, type, properties, required, items }: Schema): boolean {
-  if (Array.isArray(anyOf)) return anyOf.some((each) => isObject(each) && fits(value, each));
+  if (Array.isArray(anyOf)) return anyOf.some((each) => isJsonObject(each) && fits(value, each));
   switch (type) {
     case "object":
-      if (!isObject(value)) return false;
+      if (!isJsonObject(value)) return false;
       if (Array.isArray(required) && required.some((name) => typeof name !== "string" || !(name in value)))
         return false;
-      return Object.entries(isObject(properties) ? properties : {}).every(
-        ([name, each]) => value[name] === undefined || (isObject(each) && fits(value[name], each)),
+      return Object.entries(isJsonObject(properties) ? properties : {}).every(
+        ([name, each]) => value[name] === undefined || (isJsonObject(each) && fits(value[name], each)),
       );
     case "array":
-      return Array.isArray(value) && (!isObject(items) || value.every((each) => fits(each, items)));
+      return Array.isArray(value) && (!isJsonObject(items) || value.every((each) => fits(each, items)));
     case "null":
       return value === null;
     case "integer":

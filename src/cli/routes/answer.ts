@@ -1,6 +1,7 @@
+import { isJsonObject } from "#kernel/json.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { isRareUnit, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
-import { isObject, type Json } from "#cli/installation/client.ts";
+import { type Json } from "#cli/installation/client.ts";
 import { toAmount, toCount, toDuration, toMoment, toCell, writeTable } from "#cli/screen/output.ts";
 import { type Terminal, toSize } from "#cli/screen/terminal.ts";
 
@@ -32,7 +33,7 @@ export function writeRows(terminal: Terminal, body: Json, shape: TableShape): re
   const rows = findRows(body, shape.rows);
   const toSum = (field: string | undefined, name: string) => {
     const sum = field === undefined ? undefined : body[field];
-    return isObject(sum) && rows.length > 0 ? [{ name, sum }] : [];
+    return isJsonObject(sum) && rows.length > 0 ? [{ name, sum }] : [];
   };
   const sums = [...toSum(shape.others, "all others"), ...toSum(shape.total, "total")];
   const columns = shape.columns
@@ -61,7 +62,7 @@ export function writeRows(terminal: Terminal, body: Json, shape: TableShape): re
 /** Rows under the first of these fields that has any. */
 export function findRows(body: Json, fields: readonly string[]): readonly Json[] {
   const found = fields.map((field) => body[field]).find((value) => Array.isArray(value));
-  return Array.isArray(found) ? found.filter(isObject) : [];
+  return Array.isArray(found) ? found.filter(isJsonObject) : [];
 }
 
 /** Fields that hold an amount of money. */
@@ -72,7 +73,7 @@ function toColumns(column: string, rows: readonly Json[]): readonly Column[] {
   const field = name.replace(/\?$/, "");
   const isOptional = field !== name;
   if (field !== "units") return [{ field, heading: heading ?? field.replaceAll(/[._]/g, " "), isOptional }];
-  const used = new Set(rows.flatMap(({ units }) => (isObject(units) ? Object.keys(units) : [])));
+  const used = new Set(rows.flatMap(({ units }) => (isJsonObject(units) ? Object.keys(units) : [])));
   return REPORT_UNITS.filter((unit) => used.has(unit) || (rows.length === 0 && !isRareUnit(unit))).map(
     (unit) => ({
       field: `units.${unit}`,
@@ -83,7 +84,9 @@ function toColumns(column: string, rows: readonly Json[]): readonly Column[] {
 }
 
 function find(row: unknown, field: string): unknown {
-  return field.split(".").reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), row);
+  return field
+    .split(".")
+    .reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), row);
 }
 
 /** A value as people read it, by its name: money, times, sizes and counts. */
@@ -110,21 +113,21 @@ function toFigure(terminal: Terminal, field: string, row: Json): string {
 
 /** An answer without rows of its own: a line for each field, and a table for each list of objects. */
 export function writeAnswer(terminal: Terminal, body: Json): void {
-  const lists = Object.entries(body).filter(([, value]) => Array.isArray(value) && value.some(isObject));
+  const lists = Object.entries(body).filter(([, value]) => Array.isArray(value) && value.some(isJsonObject));
   const named = new Set(lists.map(([field]) => field));
   for (const field of listFields(body).filter((each) => !named.has(each)))
     terminal.writeData(`${toPrintable(field)}: ${toFigure(terminal, field, body)}\n`);
   for (const [field, rows] of lists) {
-    const first: unknown = Array.isArray(rows) ? rows.find(isObject) : null;
+    const first: unknown = Array.isArray(rows) ? rows.find(isJsonObject) : null;
     terminal.writeData(`\n${field.replaceAll("_", " ")}\n`);
-    writeRows(terminal, body, { rows: [field], columns: isObject(first) ? Object.keys(first) : [] });
+    writeRows(terminal, body, { rows: [field], columns: isJsonObject(first) ? Object.keys(first) : [] });
   }
 }
 
 /** Its fields, and in place of an object those within it. */
 function listFields(body: Json): readonly string[] {
   return Object.entries(body).flatMap(([field, value]) =>
-    isObject(value) && Object.keys(value).length > 0
+    isJsonObject(value) && Object.keys(value).length > 0
       ? Object.keys(value).map((inner) => `${field}.${inner}`)
       : [field],
   );

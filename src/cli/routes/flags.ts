@@ -1,8 +1,9 @@
+import { isJsonObject } from "#kernel/json.ts";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { suggest, CommandError } from "#cli/screen/failure.ts";
 import { collectPairs, collectPrices, readNumber } from "#cli/input/input.ts";
 import { INSTANT_FORMS, readInstant, readMonth } from "#cli/input/report.ts";
-import { isObject, type Json } from "#cli/installation/client.ts";
+import { type Json } from "#cli/installation/client.ts";
 import type { Route } from "#http/door/route.ts";
 import { pairsOption } from "#cli/input/options.ts";
 
@@ -80,15 +81,16 @@ type Schema = { readonly [keyword: string]: unknown };
 
 /** The flags of a route's query and body, as its declaration has them. */
 export function toRouteFlags({ query = [], body }: Pick<Route, "query" | "body">): readonly Flag[] {
-  const fields = isObject(body) && isObject(body["properties"]) ? Object.entries(body["properties"]) : [];
-  const required: unknown = isObject(body) ? body["required"] : [];
+  const fields =
+    isJsonObject(body) && isJsonObject(body["properties"]) ? Object.entries(body["properties"]) : [];
+  const required: unknown = isJsonObject(body) ? body["required"] : [];
   return [
     // A command asks for a dry run by itself, before it removes something.
     ...query
       .filter(({ name }) => name !== "dry_run")
       .flatMap(({ name, schema, description }) => toFlags(name, { ...schema, description })),
     ...fields.flatMap(([name, schema]) => {
-      if (!isObject(schema)) return [];
+      if (!isJsonObject(schema)) return [];
       const flags = toFlags(name, schema);
       const [first] = flags;
       const isRequired = Array.isArray(required) && required.includes(name);
@@ -148,12 +150,12 @@ function toFlags(field: string, schema: Schema): readonly Flag[] {
     ];
   if (types.has("number") || types.has("integer"))
     return [{ flags: named("number"), text, field, parse: readNumber }, ...none];
-  if (types.has("array") && isObject(schema["items"]) && schema["items"]["type"] === "string") {
+  if (types.has("array") && isJsonObject(schema["items"]) && schema["items"]["type"] === "string") {
     const words = listWords(schema["items"]["enum"]);
     const flag = { flags: named("text"), text: `${text}; repeatable`, field, isList: true } as const;
     return [words === undefined ? flag : { ...flag, choices: words }, ...none];
   }
-  const keys = isObject(schema["propertyNames"]) ? listWords(schema["propertyNames"]["enum"]) : undefined;
+  const keys = isJsonObject(schema["propertyNames"]) ? listWords(schema["propertyNames"]["enum"]) : undefined;
   if (types.has("object") && keys !== undefined)
     return [
       { flags: `${long} <key=value>`, text: `${text}; repeatable`, field, pairs: { keys, areNumbers: true } },

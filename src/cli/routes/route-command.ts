@@ -1,3 +1,4 @@
+import { isJsonObject } from "#kernel/json.ts";
 import type { Command } from "commander";
 import { toPrintable } from "#kernel/printable.ts";
 import type { QueryParams } from "#kernel/route-request.ts";
@@ -5,7 +6,7 @@ import { addExamples, toPath } from "#cli/screen/help.ts";
 import { toWindow, type DefaultWindow, settleUsage, toNotices } from "#cli/input/report.ts";
 import { confirm } from "#cli/input/input.ts";
 import { addCommand, refuseLocal } from "#cli/input/options.ts";
-import { isObject, type Client, type Installation, type Json } from "#cli/installation/client.ts";
+import { type Client, type Installation, type Json } from "#cli/installation/client.ts";
 import { findServerUrl, withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { getPrincipal, listAll } from "#cli/installation/lists.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
@@ -201,7 +202,7 @@ const HELP_GROUPS: { readonly [tag: string]: string } = {
 /** A line that can be typed: the example of the declaration. */
 function toExample(command: Command, { params, example }: Route, flags: readonly Flag[]): string {
   const said = flags.flatMap(({ flags: text, field, isRequired }) => {
-    const value = isObject(example) ? example[field] : undefined;
+    const value = isJsonObject(example) ? example[field] : undefined;
     return isRequired === true && typeof value === "string" ? [text.split(" ")[0], value] : [];
   });
   return ["lockport", toPath(command), ...Object.values(params ?? {}), ...said].join(" ");

@@ -84,7 +84,7 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
           relayTokenIds: ownTokens.rows.map(({ id }) => id),
           fixedTags: [
             ...new Set([
-              ...caller.fixedTags,
+              ...caller.principal.tags,
               ...[...ownKeys.rows, ...ownTokens.rows].flatMap(({ tags }) => tags),
             ]),
           ],

@@ -211,7 +211,7 @@ export function openLedger(
     watch.stop();
     const flushed =
       !isSuperseded &&
-      (writer.worker.isRunning
+      (writer.worker.wasReady
         ? await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log })
         : backlog.bytes === 0);
     if (!flushed) {

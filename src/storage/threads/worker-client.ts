@@ -85,6 +85,11 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
     return this.#worker !== null;
   }
 
+  /** True once it was ready, also between a death and the restart. */
+  get wasReady(): boolean {
+    return this.#wasReady;
+  }
+
   /** True when a question would be asked now: not between a death and the restart, nor while too few files may be opened. */
   get isUsable(): boolean {
     return this.#worker !== null || (this.#canStart && hasRoomForWorker());

@@ -1,3 +1,4 @@
+import { isJsonObject } from "#kernel/json.ts";
 import type { Statement } from "../../api/reports.ts";
 
 /** What a statement said when it was opened. It is kept in this browser, by account and month. */
@@ -114,26 +115,22 @@ function toKey({ name, isAdmin }: Account): string {
 function readMonths(account: Account): Map<string, SeenStatement> {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(toKey(account)) ?? "{}");
-    const found = Object.entries(isObject(stored) ? stored : {});
+    const found = Object.entries(isJsonObject(stored) ? stored : {});
     return new Map(found.flatMap(([month, seen]) => (isSeen(seen) ? [[month, seen] as const] : [])));
   } catch {
     return new Map();
   }
 }
 
-function isObject(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function isSeen(value: unknown): value is SeenStatement {
-  if (!isObject(value)) return false;
+  if (!isJsonObject(value)) return false;
   const { at, hash, repricedAt, total, rows } = value;
   return (
     typeof at === "string" &&
     typeof hash === "string" &&
     typeof repricedAt === "string" &&
     isFigures(total) &&
-    (rows === null || (isObject(rows) && Object.values(rows).every(isFigures)))
+    (rows === null || (isJsonObject(rows) && Object.values(rows).every(isFigures)))
   );
 }
 
