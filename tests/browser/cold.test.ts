@@ -26,13 +26,17 @@ const BYTES_MAX = 200_000;
 /** Behind the files of the page, and who is signed in. */
 const ROUNDS_MAX = 2;
 
-/** A browser that has nothing of the page yet, and a session. */
+/**
+ * A browser that has nothing of the page yet, and a session. Its clock stands still: with each new minute the page asks for what
+ * its window is compared with, and a minute may end within a visit.
+ */
 async function openCold(): Promise<Visitor> {
   const warm = await browser.newVisitor({ baseUrl: site.url });
   await signInAsAdmin(warm, site);
   const cookies = await warm.context.cookies();
   const cold = await browser.newVisitor({ baseUrl: site.url, viewport: { width: 1440, height: 900 } });
   await cold.context.addCookies(cookies);
+  await cold.page.clock.setFixedTime(Date.now());
   return cold;
 }
 

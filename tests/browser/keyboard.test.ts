@@ -311,6 +311,24 @@ describeInBrowser("what opens above a page", () => {
     await page.waitForURL("**/requests");
   });
 
+  test("by Ctrl K loses no letter that is typed before the next frame is drawn", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: filled.url });
+    await signInAsAdmin(visitor, filled);
+    const { page } = visitor;
+    await openAtRest(page, "/keys");
+    const palette = page.getByRole("dialog", { name: "Go to or do" });
+    await page.evaluate("window.frame = requestAnimationFrame; window.requestAnimationFrame = () => 0");
+    try {
+      await page.keyboard.press("Control+k");
+      await palette.waitFor();
+      await page.keyboard.type("linus");
+      await waitForValue(palette.getByRole("combobox"), "linus");
+      await palette.getByRole("option", { name: "linus" }).waitFor();
+    } finally {
+      await page.evaluate("window.requestAnimationFrame = window.frame");
+    }
+  });
+
   test("g and a letter after another one is nothing, and neither is a letter with Control", async () => {
     const visitor = await browser.newVisitor({ baseUrl: filled.url });
     await signInAsAdmin(visitor, filled);

@@ -141,6 +141,29 @@ describeInBrowser("a key of one's own", () => {
     await page.getByRole("rowheader", { name: "to delete" }).waitFor({ state: "detached" });
   });
 
+  test("is in the list that was asked for before it was made and answered after it", async () => {
+    const { page } = await open("/models");
+    const answer = Promise.withResolvers<void>();
+    const lists = ({ pathname }: URL) => pathname === "/my/keys";
+    await page.route(
+      lists,
+      async (route) => {
+        const before = await route.fetch();
+        await answer.promise;
+        await route.fulfill({ response: before });
+      },
+      { times: 1 },
+    );
+    const asked = page.waitForRequest((request) => lists(new URL(request.url())));
+    await page.getByRole("link", { name: "My keys" }).click();
+    await asked;
+    await create(page, "made meanwhile");
+    await copiedBy(page, () => page.getByRole("button", { name: "Copy key" }).click());
+    answer.resolve();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("rowheader", { name: "made meanwhile" }).waitFor();
+  });
+
   test("with a label that looks like markup is shown as text", async () => {
     const { page } = await open("/keys");
     await create(page, "<b>bold</b>");

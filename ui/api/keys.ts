@@ -1,4 +1,4 @@
-import type { QueryClient, QueryKey } from "@tanstack/react-query";
+import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 
 /**
  * Under which key each answer stands in the cache, before what was asked for in particular. A change of something makes
@@ -50,5 +50,16 @@ export const KEYS = {
 
 /** Refetches what is shown of these, and the rest when it is shown again. */
 export async function makeStale(client: QueryClient, keys: readonly QueryKey[]): Promise<void> {
-  await Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })));
+  await Promise.all(
+    keys.map((queryKey) => {
+      // A refetch waits for a first answer that is on its way, which can be from before the change.
+      void client.cancelQueries({ queryKey, type: "active", predicate: isUnanswered }, { silent: true });
+      // Begun at once: whoever waits for what was given up waits for this instead.
+      return client.invalidateQueries({ queryKey });
+    }),
+  );
+}
+
+function isUnanswered({ state }: Query): boolean {
+  return state.data === undefined;
 }

@@ -83,6 +83,8 @@ function Commands({ pages, isAdmin, onClose, onHelp, onGo }: CommandsProps) {
       <div className="flex items-center gap-2.5 border-b border-line px-4">
         <Icon name="search" className="text-ink-faint" />
         <Autocomplete.Input
+          // The dialog gives the focus with the next frame only, and letters typed before it would be lost.
+          autoFocus
           aria-label="Page, model, person, key or action"
           placeholder="Page, model, person, key or action"
           spellCheck={false}
