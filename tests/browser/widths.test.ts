@@ -96,4 +96,29 @@ describeInBrowser("in a window of 1280 pixels, and of 1024", () => {
       await checkFits(page);
     },
   );
+
+  test("nothing is cut in the list of people, neither a name with a badge beside it nor the last date of a row", async () => {
+    const { page } = await browser.sharedVisitor(site, { viewport: { width: 1024, height: 900 } });
+    await openAtRest(page, "/people");
+    const rows = page.getByRole("region", { name: "People and services" }).locator("tbody");
+    await rows.getByRole("rowheader").first().waitFor();
+    const names = await rows
+      .locator("th [title]")
+      .evaluateAll((all) =>
+        all.filter((name) => name.scrollWidth > name.clientWidth).map(({ textContent }) => textContent),
+      );
+    const dates = await rows.locator("td:last-child").evaluateAll((all) =>
+      all
+        .filter((cell) => {
+          const text = document.createRange();
+          text.selectNodeContents(cell);
+          // A cell that ends with an ellipsis overflows into its own padding first, which no scroll width tells.
+          const end =
+            cell.getBoundingClientRect().right - Number.parseFloat(getComputedStyle(cell).paddingRight);
+          return text.getBoundingClientRect().right > end + 0.5;
+        })
+        .map(({ textContent }) => textContent),
+    );
+    expect({ names, dates }).toEqual({ names: [], dates: [] });
+  });
 });

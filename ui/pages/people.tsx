@@ -211,7 +211,7 @@ const COLUMNS: readonly Column<Person>[] = [
     sortValue: ({ name }) => name,
     cell: ({ name, kind, isEnabled, tags }) => (
       <>
-        <span className="flex min-w-0 items-center gap-2">
+        <span className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-0.5">
           <span className="truncate font-medium" title={name}>
             {name}
           </span>
@@ -243,7 +243,7 @@ const COLUMNS: readonly Column<Person>[] = [
     id: "tokens",
     header: "Tokens",
     headerTitle: "Relay tokens",
-    width: "w-20",
+    width: "w-18",
     value: ({ tokenCount }) => tokenCount,
   }),
   agoColumn({
@@ -266,7 +266,7 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "created",
     header: "Created",
-    width: "w-26",
+    width: "w-28",
     descendingFirst: true,
     sortValue: ({ createdAt }) => createdAt,
     cell: ({ createdAt }) => <Instant value={createdAt} format="date" />,
