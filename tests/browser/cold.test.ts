@@ -34,7 +34,8 @@ async function openCold(): Promise<Visitor> {
   const warm = await browser.newVisitor({ baseUrl: site.url });
   await signInAsAdmin(warm, site);
   const cookies = await warm.context.cookies();
-  const cold = await browser.newVisitor({ baseUrl: site.url, viewport: { width: 1440, height: 900 } });
+  const viewport = { width: 1440, height: 900 };
+  const cold = await browser.newVisitor({ baseUrl: site.url, viewport, savesData: true });
   await cold.context.addCookies(cookies);
   await cold.page.clock.setFixedTime(Date.now());
   return cold;

@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 /** Paths of the page's own files that are asked for until the first page is at rest. */
 async function findFetched(viewport: { readonly width: number; readonly height: number }): Promise<string[]> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, viewport });
+  const visitor = await browser.newVisitor({ baseUrl: site.url, viewport, savesData: true });
   await signInAsAdmin(visitor, site);
   const fetched = new Set<string>();
   visitor.page.on("request", (request) => {

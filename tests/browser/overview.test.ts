@@ -10,7 +10,7 @@ import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { makeLoginLink, signInBySso } from "./support/sign-in.ts";
+import { makeLoginLink, signInAsAdmin, signInBySso } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import type { Renewal } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
@@ -109,7 +109,10 @@ describeInBrowser("the overview", () => {
   });
 
   test("asks for one report of the window and one of that before, and draws eight groups and the rest", async () => {
-    const visitor = await browser.sharedVisitor(site);
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    // The window before moves with each minute, and is then asked for anew.
+    await visitor.page.clock.setFixedTime(Date.now());
     const asked: URLSearchParams[] = [];
     visitor.page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url());
