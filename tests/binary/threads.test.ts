@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
-import { constants, getPriority, release } from "node:os";
+import { getPriority, release } from "node:os";
 import { executable } from "../support/executable.ts";
 import { makeInstallation } from "../support/installation.ts";
 
 const TEST_MS_MAX = 120_000;
-/** The least that sched_setattr(2) takes. */
-const SHORT_SLICE_NS = 100_000;
+/** Shorter than the kernel's own, 1.4 to 3 ms. */
+const SHORT_SLICE_NS = 400_000;
 const [major = 0, minor = 0] = release().split(".").map(Number);
 /** Kernels before 6.12 have no slice of a thread's own. */
 const hasSlices = major > 6 || (major === 6 && minor >= 12);
@@ -32,7 +32,7 @@ function listThreads(pid: number) {
 }
 
 test.skipIf(process.platform !== "linux")(
-  "serving threads ask for a short slice of a core, the allocator's scavenger comes last, and compilers stay as they are",
+  "serving threads ask for a short slice of a core, the allocator's scavenger gives way, and compilers stay as they are",
   async () => {
     const installation = await makeInstallation(await executable());
     try {
@@ -42,7 +42,7 @@ test.skipIf(process.platform !== "linux")(
       for (const [name, expected] of [
         ["first", { niceness, isShort: hasSlices }],
         ["HTTP Client", { niceness, isShort: hasSlices }],
-        ["mi-scavenger", { niceness: constants.priority.PRIORITY_LOW, isShort: false }],
+        ["mi-scavenger", { niceness: niceness + 5, isShort: false }],
         ["JITWorker", { niceness, isShort: false }],
       ] as const) {
         const found = threads.filter((thread) => thread.name === name);

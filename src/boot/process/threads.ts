@@ -4,19 +4,23 @@ import { constants, getPriority } from "node:os";
 import { openSystemLibrary } from "./system-library.ts";
 
 interface Priority {
-  /** Null: the one that the process was started with. */
-  readonly niceness: number | null;
+  /** Steps behind the priority that the process was started with. */
+  readonly steps: number;
   /** The time for which it asks the core at once, in nanoseconds; 0 is the kernel's own, 1.4 to 3 ms. */
   readonly sliceNs: bigint;
 }
 
 /**
- * A thread that wakes takes the core at once from one with a longer slice, and gets no larger share of a full core for it. This is
- * the least slice that sched_setattr(2) takes. Kernels before 6.12 ignore it.
+ * A thread that wakes takes the core at once from one with a longer slice, and gets no larger share of a full core for it. Most
+ * turns of the event loop end within this one, so that neither of the two takes the core from the other in the midst of a turn:
+ * whoever wants it next would have it until the kernel looks again, up to 4 ms later. Kernels before 6.12 ignore it.
  */
-const SERVING: Priority = { niceness: null, sliceNs: 100_000n };
-/** A thread with it gets 1.5 % of a full core, and all of one that nobody else wants. */
-const LAST: Priority = { niceness: constants.priority.PRIORITY_LOW, sliceNs: 0n };
+const SERVING: Priority = { steps: 0, sliceNs: 400_000n };
+/**
+ * As Workers are. Further behind, it would keep the serving thread waiting: that cannot go on while its memory is swept
+ * (docs/runtime-report.md).
+ */
+const BEHIND: Priority = { steps: 5, sliceNs: 0n };
 
 /** The name here of the process's first thread, whose name there is the executable's. */
 const FIRST = "first";
@@ -29,7 +33,7 @@ const FIRST = "first";
 const PRIORITIES = new Map<string, Priority>([
   [FIRST, SERVING],
   ["HTTP Client", SERVING],
-  ["mi-scavenger", LAST],
+  ["mi-scavenger", BEHIND],
 ]);
 
 /**
@@ -84,8 +88,8 @@ function openScheduler(): ((id: number, priority: Priority) => void) | null {
   attributes.setUint32(0, ATTRIBUTE_BYTES, true);
   attributes.setUint32(4, SCHED_OTHER, true);
   attributes.setBigUint64(8, RESET_ON_FORK, true);
-  return (id, { niceness, sliceNs }) => {
-    attributes.setInt32(16, niceness ?? getPriority(), true);
+  return (id, { steps, sliceNs }) => {
+    attributes.setInt32(16, Math.min(getPriority() + steps, constants.priority.PRIORITY_LOW), true);
     attributes.setBigUint64(24, sliceNs, true);
     syscall(number, id, ptr(attributes.buffer), 0);
   };
