@@ -16,7 +16,7 @@ export const SERVER_DEFAULTS = {
    */
   MIMALLOC_PURGE_DELAY: "100",
   /**
-   * While the serving thread waits for events the allocator's own thread sweeps its memory, ten times a second. An event that
+   * While the serving thread waits for events the allocator's own thread sweeps its memory, by default ten times a second. An event that
    * comes meanwhile waits for the end of that, however long other threads keep the core from the sweep (docs/runtime-report.md).
    */
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "5000",

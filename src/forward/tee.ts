@@ -240,7 +240,7 @@ const CROWDED_STALL_MS_MAX = 30_000;
 
 /**
  * Beyond this many, the oldest is disconnected at once: the runtime keeps 2 to 3 MB of each stream that is not read
- * (measured: docs/reliability.md), and the process may take 512 MB.
+ * (measured: docs/performance.md), and the process may take 512 MB.
  */
 const STALLED_STREAMS_MAX = 112;
 

@@ -143,20 +143,20 @@ describeInBrowser("a key of one's own", () => {
 
   test("is in the list that was asked for before it was made and answered after it", async () => {
     const { page } = await open("/models");
-    const answer = Promise.withResolvers<void>();
+    const [given, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const lists = ({ pathname }: URL) => pathname === "/my/keys";
     await page.route(
       lists,
       async (route) => {
         const before = await route.fetch();
+        given.resolve();
         await answer.promise;
         await route.fulfill({ response: before });
       },
       { times: 1 },
     );
-    const asked = page.waitForRequest((request) => lists(new URL(request.url())));
     await page.getByRole("link", { name: "My keys" }).click();
-    await asked;
+    await given.promise;
     await create(page, "made meanwhile");
     await copiedBy(page, () => page.getByRole("button", { name: "Copy key" }).click());
     answer.resolve();

@@ -331,6 +331,22 @@ describe("a thread of the ledger", () => {
     expect(opened.lines.some((line) => line.includes("usage writer: ended"))).toBe(true);
   }, 20_000);
 
+  test("that writes and has died is waited for by a close before its restart", async () => {
+    const writers: Worker[] = [];
+    using _threads = watchWorker({
+      onStart: (worker, url) => void (url.includes("writer") && writers.push(worker)),
+    });
+    const opened = await serveLedger();
+    const hasLine = (words: string) => opened.lines.some((line) => line.includes(words));
+    await opened.record(0);
+    writers[0]!.terminate();
+    while (!hasLine("usage writer: ended")) await Bun.sleep(1);
+    await opened.record(1);
+    await opened.close();
+    expect(writers).toHaveLength(2);
+    expect(hasLine("closed before everything was committed")).toBe(false);
+  });
+
   test.skipIf(process.platform !== "linux")(
     "stands behind the serving thread wherever both want one core",
     async () => {

@@ -11,9 +11,9 @@ interface Priority {
 }
 
 /**
- * A thread that wakes takes the core at once from one with a longer slice, and gets no larger share of a full core for it. Most
- * turns of the event loop end within this one, so that neither of the two takes the core from the other in the midst of a turn:
- * whoever wants it next would have it until the kernel looks again, up to 4 ms later. Kernels before 6.12 ignore it.
+ * A thread that wakes takes the core at once from one with a longer slice, and gets no larger share of a full core for it. More
+ * than half of the turns of the event loop end within this one: the HTTP client's thread would else take the core in the midst of
+ * a turn, and whoever wants it next would have it until the kernel looks again, up to 4 ms later. Kernels before 6.12 ignore it.
  */
 const SERVING: Priority = { steps: 0, sliceNs: 400_000n };
 /**
@@ -27,7 +27,7 @@ const FIRST = "first";
 
 /**
  * Priorities by the name that the system shows of a thread (proc(5), `comm`). The allocator's scavenger gives memory back to the
- * system ten times a second, for up to 5 ms. Compilers and collectors stay as they are, since requests wait for them, and Workers
+ * system, for up to 5 ms at a time. Compilers and collectors stay as they are, since requests wait for them, and Workers
  * give way by themselves (`serveWorker`). `tests/binary/threads.test.ts` fails when an upgrade of the runtime renames a thread.
  */
 const PRIORITIES = new Map<string, Priority>([

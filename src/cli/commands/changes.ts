@@ -6,7 +6,7 @@ import type { Note, Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { PeopleFile } from "#views/people-file.ts";
 import { describePeople, isOfPeople } from "./people-changes.ts";
-import { type Client } from "#cli/installation/client.ts";
+import type { Client } from "#cli/installation/client.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withProgress } from "#cli/screen/progress.ts";

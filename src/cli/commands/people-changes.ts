@@ -8,7 +8,6 @@ import { SECRET_FORM } from "#people/people-draft.ts";
 import { type FileKey, PEOPLE_DEFAULTS, type PeopleFile } from "#views/people-file.ts";
 import type { Environment } from "#boot/settings/environment.ts";
 import { findTextFile, SECRET_BYTES_MAX } from "#cli/input/input.ts";
-
 import { CommandError } from "#cli/screen/failure.ts";
 
 type CatalogOutcome = AnswerOf<"POST /admin/v1/catalog">;

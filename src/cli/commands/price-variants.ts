@@ -1,7 +1,6 @@
 import { isJsonObject } from "#kernel/json.ts";
 import { type Command, InvalidArgumentError } from "commander";
 import { parsePriceVariants } from "#catalog/variant-list.ts";
-
 import { getModel } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { readNumber, readTextInput } from "#cli/input/input.ts";

@@ -1,7 +1,7 @@
 import { isJsonObject } from "#kernel/json.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { isRareUnit, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
-import { type Json } from "#cli/installation/client.ts";
+import type { Json } from "#cli/installation/client.ts";
 import { toAmount, toCount, toDuration, toMoment, toCell, writeTable } from "#cli/screen/output.ts";
 import { type Terminal, toSize } from "#cli/screen/terminal.ts";
 

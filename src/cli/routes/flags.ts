@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option, type Command } from "commander";
 import { suggest, CommandError } from "#cli/screen/failure.ts";
 import { collectPairs, collectPrices, readNumber } from "#cli/input/input.ts";
 import { INSTANT_FORMS, readInstant, readMonth } from "#cli/input/report.ts";
-import { type Json } from "#cli/installation/client.ts";
+import type { Json } from "#cli/installation/client.ts";
 import type { Route } from "#http/door/route.ts";
 import { pairsOption } from "#cli/input/options.ts";
 
