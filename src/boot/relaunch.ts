@@ -11,13 +11,14 @@ const REQUESTS_MAX = "65336";
 /** What a server sets of the runtime where it replaces itself, unless its operator has set it. */
 export const SERVER_DEFAULTS = {
   /**
-   * The allocator keeps what was freed for a second before the system has it back, and 200 streams at once were 40 MB the
-   * larger for it (measured). At nothing at all, each request would pay for it.
+   * The allocator keeps what was freed for a second before the system has it back, and a burst of streams leaves the process larger
+   * for as long. At nothing at all, each request would pay for it.
    */
   MIMALLOC_PURGE_DELAY: "100",
   /**
-   * While the serving thread waits for events the allocator's own thread sweeps its memory, by default ten times a second. An event that
-   * comes meanwhile waits for the end of that, however long other threads keep the core from the sweep (docs/runtime-report.md).
+   * While the serving thread waits for events the allocator's own thread sweeps its memory, by default ten times a second. An
+   * event that comes meanwhile waits for the end of that, however long other threads keep the core from the sweep
+   * (docs/runtime-report.md).
    */
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "5000",
   /**

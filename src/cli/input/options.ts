@@ -57,7 +57,9 @@ export function refuseUrl(command: Command): Command {
 /** Answers `--data-dir` with a sentence where a folder has no answer. */
 function refuseDataDir(command: Command): Command {
   const refuseHere = () => {
-    throw refuseLocal(command);
+    throw refuse(
+      `lockport ${toPath(command)} asks a server: name it with --url or LOCKPORT_URL, and leave --data-dir out.`,
+    );
   };
   return command.addOption(new Option("--data-dir <path>").argParser(refuseHere).hideHelp());
 }
